@@ -113,6 +113,16 @@ class TableTarget final : public DraftTarget {
     }
     return tree;
   }
+  absl::StatusOr<std::vector<Distribution>> BehindBranches(
+      const DraftBlock& block, absl::Span<const size_t> growing) override {
+    if (fails) return InternalError("internal", "no distributions");
+    std::vector<Distribution> behind;
+    for (const size_t i : growing) {
+      behind.push_back(distributions_.After(block.branches[i].tokens));
+    }
+    ++branch_passes;
+    return behind;
+  }
   absl::Status Keep(size_t count, absl::Span<const int32_t> next) override {
     if (next.empty()) return InternalError("internal", "no token follows");
     tokens.insert(tokens.end(), pending_.begin(),
@@ -122,6 +132,7 @@ class TableTarget final : public DraftTarget {
   }
   Ids tokens;
   bool fails = false;
+  int64_t branch_passes = 0;
 
  private:
   const Tables& distributions_;

@@ -143,9 +143,8 @@ TEST(VerifyTest, ABranchIsJudgedByNoiseOfItsOwn) {
       return block;
     }
   };
-  class Fixed final : public DraftTarget {
+  class Fixed final : public Target {
    public:
-    absl::Status Begin(const Ids&) override { return absl::OkStatus(); }
     absl::StatusOr<std::vector<Distribution>> Distributions(
         const Ids&) override {
       return std::vector<Distribution>{{{0, 1, 2}, {0.5f, 0.25f, 0.25f}},

@@ -46,9 +46,7 @@ absl::StatusOr<DraftBlock> VerifyingDrafter::Draft(
   DraftBlock block;
   RETURN_IF_ERROR(
       Extend(&sequence, most, key, &block.tokens, &block.distributions));
-  if (options_.branches > 0) {
-    RETURN_IF_ERROR(AddBranches(tokens, key, &block));
-  }
+  RETURN_IF_ERROR(AddBranches(key, &block));
   return block;
 }
 
@@ -81,36 +79,52 @@ absl::Status VerifyingDrafter::Extend(
 
 // A branch is where it is, and as long as it is, by the block alone; its draws
 // are used for nothing else.
-absl::Status VerifyingDrafter::AddBranches(const std::vector<int32_t>& before,
-                                           const DrawKey& key,
+absl::Status VerifyingDrafter::AddBranches(const DrawKey& key,
                                            DraftBlock* block) {
+  // The target would draw these tokens itself, if it draws with the noise.
+  const auto draw = [&](const Distribution& distribution, const DrawKey& own) {
+    const bool coupled = options_.mode == VerifyMode::kCoupled;
+    return Draw(distribution, coupled ? key.seed : own.SeedFor(Purpose::kDraft),
+                own.start);
+  };
+  const auto branch_key = [&](const DraftBranch& branch) {
+    return key.Branch(key.start + static_cast<int64_t>(branch.at));
+  };
+  std::vector<size_t> growing;
   for (const size_t at : PlacesToBranch(*block, options_.branches)) {
-    const Distribution others =
+    Distribution others =
         WithoutToken(block->distributions[at], block->tokens[at]);
     if (others.ids.empty()) continue;
-    const int64_t position = key.start + static_cast<int64_t>(at);
-    const DrawKey own = key.Branch(position);
+    growing.push_back(block->branches.size());
     DraftBranch& branch = block->branches.emplace_back();
     branch.at = at;
-    // The target would draw this one second, if it draws with the noise.
-    branch.tokens = {Draw(others,
-                          options_.mode == VerifyMode::kCoupled
-                              ? key.seed
-                              : own.SeedFor(Purpose::kDraft),
-                          position)};
-    branch.distributions = {others};
-    std::vector<int32_t> sequence = before;
-    sequence.insert(sequence.end(), block->tokens.begin(),
-                    block->tokens.begin() + static_cast<std::ptrdiff_t>(at));
-    sequence.push_back(branch.tokens.front());
-    RETURN_IF_ERROR(target_.Rewind(sequence));
-    // It ends where the block does, at the latest.
-    const int64_t most = std::min<int64_t>(
-        kBranchTokens, std::ssize(block->tokens) - static_cast<int64_t>(at));
-    RETURN_IF_ERROR(
-        Extend(&sequence, most, own, &branch.tokens, &branch.distributions));
+    branch.tokens = {draw(others, branch_key(branch))};
+    branch.distributions.push_back(std::move(others));
   }
-  return absl::OkStatus();
+  while (true) {
+    // It ends where the block does, at the latest.
+    std::erase_if(growing, [&](size_t i) {
+      const DraftBranch& branch = block->branches[i];
+      return std::ssize(branch.tokens) ==
+             std::min<int64_t>(
+                 kBranchTokens,
+                 std::ssize(block->tokens) - static_cast<int64_t>(branch.at));
+    });
+    if (growing.empty()) return absl::OkStatus();
+    ASSIGN_OR_RETURN(std::vector<Distribution> behind,
+                     target_.BehindBranches(*block, growing));
+    std::vector<size_t> grown;
+    for (size_t i = 0; i < growing.size(); ++i) {
+      if (behind[i].ids.empty()) continue;  // no token may follow
+      DraftBranch& branch = block->branches[growing[i]];
+      const DrawKey own = branch_key(branch);
+      branch.tokens.push_back(
+          draw(behind[i], own.Within(own.start + std::ssize(branch.tokens))));
+      branch.distributions.push_back(std::move(behind[i]));
+      grown.push_back(growing[i]);
+    }
+    growing = std::move(grown);
+  }
 }
 
 std::vector<DraftLevel> VerifyingDrafter::inner_levels() const {

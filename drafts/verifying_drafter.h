@@ -1,9 +1,11 @@
 #ifndef TIERCEL_DRAFTS_VERIFYING_DRAFTER_H_
 #define TIERCEL_DRAFTS_VERIFYING_DRAFTER_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
+#include "absl/types/span.h"
 #include "drafts/draft_length.h"
 #include "drafts/drafter.h"
 #include "drafts/verify.h"
@@ -16,11 +18,12 @@ class DraftTarget : public Target {
   // Makes `tokens` the sequence, and removes every trace of what was kept
   // beyond it.
   virtual absl::Status Begin(const std::vector<int32_t>& tokens) = 0;
-  // Does the same after some drafting, and may use what is there of the tokens
-  // that both have first.
-  virtual absl::Status Rewind(const std::vector<int32_t>& tokens) {
-    return Begin(tokens);
-  }
+  // Passes the last token of each branch of `block` that `growing` names, all
+  // at once. The rounds since Begin have passed the block, and earlier calls
+  // the tokens before the last. Returns the distribution of the token behind
+  // each: [growing]. Begin drops their rows.
+  virtual absl::StatusOr<std::vector<Distribution>> BehindBranches(
+      const DraftBlock& block, absl::Span<const size_t> growing) = 0;
 };
 
 // Drafts with a model of its own, `target`, by the same round that will check
@@ -58,8 +61,9 @@ class VerifyingDrafter final : public Drafter {
   absl::Status Extend(std::vector<int32_t>* sequence, int64_t most,
                       const DrawKey& key, std::vector<int32_t>* tokens,
                       std::vector<Distribution>* distributions);
-  absl::Status AddBranches(const std::vector<int32_t>& before,
-                           const DrawKey& key, DraftBlock* block);
+  // Adds branches, which the target drafts without the inner drafter: a pass
+  // adds a token to each.
+  absl::Status AddBranches(const DrawKey& key, DraftBlock* block);
 
   DraftTarget& target_;
   Options options_;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <iterator>
 #include <map>
 
 #include "drafts/tables_for_test.h"
@@ -139,7 +140,9 @@ TEST(VerifyingDrafterTest, BranchesLeaveTheBlockWhereItMayErr) {
     ASSERT_TRUE(block.ok());
     made += block->branches.size();
     EXPECT_LE(block->branches.size(), 2u);
+    int64_t longest = 1;
     for (const DraftBranch& branch : block->branches) {
+      longest = std::max<int64_t>(longest, std::ssize(branch.tokens));
       ASSERT_LT(branch.at, block->tokens.size());
       ASSERT_EQ(branch.tokens.size(), block->tokens.size() - branch.at);
       ASSERT_EQ(branch.distributions.size(), branch.tokens.size());
@@ -153,6 +156,7 @@ TEST(VerifyingDrafterTest, BranchesLeaveTheBlockWhereItMayErr) {
         before.push_back(branch.tokens[i]);
       }
     }
+    EXPECT_EQ(target.branch_passes, longest - 1);  // all grow in one pass
     // The first token always counts: a less likely one has a branch before it.
     const auto has = [&](size_t at) {
       return std::any_of(block->branches.begin(), block->branches.end(),

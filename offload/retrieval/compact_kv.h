@@ -86,6 +86,13 @@ class CompactKv final : public LayeredKv {
   // may lie beyond end().
   void Recent(int layer, int64_t begin, int64_t end, std::vector<KvRun>* runs);
 
+  // The cell of a position from recent_begin on. The ring has cells of those
+  // that are too far ahead for a draft, which branches use (BranchKv).
+  int64_t CellOf(int64_t position) const {
+    return (shape_.ChunkPages() - recent_begin_ / kPageTokens) * kPageTokens +
+           position;
+  }
+
   // A draft's step has rows at `end` and after. With a `window` above 0 it has
   // one row, which sees only the sinks and the last `window` positions.
   void SetWindow(int64_t window) { window_ = window; }
@@ -109,10 +116,6 @@ class CompactKv final : public LayeredKv {
                      std::span<PositionRange, 6> ranges) const;
   DevicePtr<std::byte> RingPage(int layer, int64_t page) {
     return Page(layer, shape_.ChunkPages() + page % shape_.recent_pages);
-  }
-  int64_t CellOf(int64_t position) const {
-    return (shape_.ChunkPages() - recent_begin_ / kPageTokens) * kPageTokens +
-           position;
   }
 
   Shape shape_;

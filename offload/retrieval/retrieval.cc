@@ -80,7 +80,7 @@ CompactKv::Shape CompactShape(const Retrieval::Shape& shape) {
           // steps until it is next cut. Drafted rows use the cells of the steps
           // that check them.
           .recent_pages = CeilDiv(
-              kPageTokens - 1 +
+              kPageTokens - 1 + size.branch_rows +
                   std::min(window + size.growth, shape.context + kMaxStepRows),
               kPageTokens)};
 }
@@ -363,6 +363,14 @@ DevicePtr<uint16_t> Retrieval::Query(int layer, int64_t position) {
   return queries_.data() +
          (layer * HeldQueryRows(shape_) + position % HeldQueryRows(shape_)) *
              QueryWidth(shape_);
+}
+
+LayeredKv& Retrieval::Branch(size_t index, const BranchPlace& place) {
+  while (branches_.size() <= index) {
+    branches_.push_back(std::make_unique<BranchKv>(compact_));
+  }
+  branches_[index]->MoveTo(place);
+  return *branches_[index];
 }
 
 void Retrieval::BeginViewStep(int64_t end) {

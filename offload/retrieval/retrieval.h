@@ -10,6 +10,7 @@
 #include "kernels/device/device_memory.h"
 #include "kernels/device/stream.h"
 #include "offload/kv/kv_store.h"
+#include "offload/retrieval/branch_kv.h"
 #include "offload/retrieval/compact_kv.h"
 #include "offload/retrieval/importance_selector.h"
 #include "offload/retrieval/selector.h"
@@ -34,6 +35,8 @@ struct RetrievalSize {
   bool measures = false;  // the view measures coverage
   // Rows that may come before the newest are cut to the window again.
   int64_t growth = kMaxStepRows;
+  // Rows of a draft's branches, behind those of the draft.
+  int64_t branch_rows = 0;
 };
 // Errors: invalid_argument, naming the field as tiercel.h does.
 absl::Status CheckRetrievalSize(const RetrievalSize& size);
@@ -114,7 +117,8 @@ class Retrieval final : public StepObserver {
   // Returns true if a draft may go on from the end of the sequence with `rows`
   // rows.
   bool HasRoom(int64_t rows) const {
-    return ready_ && compact_.RecentRoom() >= Recent() + rows;
+    return ready_ &&
+           compact_.RecentRoom() >= Recent() + rows + shape_.size.branch_rows;
   }
   // Returns true if no row was added since a certain step that had all the rows
   // that are to choose.
@@ -142,6 +146,9 @@ class Retrieval final : public StepObserver {
 
   // The KV that drafts read; they truncate it to its old end when they finish.
   CompactKv& kv() { return compact_; }
+  // The KV of a draft's branch `index`, whose next rows are at `place`; valid
+  // until the next call for that branch.
+  LayeredKv& Branch(size_t index, const BranchPlace& place);
   int64_t refreshes() const { return refreshes_; }
   // The share of the last choosing row's attention that fell on positions that
   // were in view before: the mean of layers and query heads. Absent where the
@@ -198,6 +205,7 @@ class Retrieval final : public StepObserver {
   DeviceArray<uint16_t> queries_;
   int64_t queries_begin_ = 0;      // the first position whose queries are kept
   DeviceArray<float> query_rows_;  // the queries of the rows that choose
+  std::vector<std::unique_ptr<BranchKv>> branches_;
   std::vector<std::vector<int32_t>> chosen_;  // [kv_head]
   std::vector<KvRun> runs_;
   std::vector<uint64_t> copies_;  // [layer]: copies under way

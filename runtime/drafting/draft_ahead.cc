@@ -82,11 +82,6 @@ absl::StatusOr<Target::TreeDistributions> DraftAhead::Check(
     return target.OfTree(block);
   }
   supposed_ = session_.sequence().tokens();
-  unbranched_ = std::ssize(supposed_) + drafted;
-  for (const DraftBranch& branch : block.branches) {
-    unbranched_ = std::min(
-        unbranched_, std::ssize(supposed_) + static_cast<int64_t>(branch.at));
-  }
   key_.start += drafted;
   supposed_.insert(supposed_.end(), block.tokens.begin(), block.tokens.end());
   Runner& runner = session_.runner();
@@ -159,8 +154,8 @@ void DraftAhead::ResumeSweep() {
 void DraftAhead::DraftNext() {
   DraftView& view = session_.draft_view();
   view_end_ = view.end();
-  const int64_t begin = session_.sequence().first_position();
-  const int64_t last = begin + std::ssize(supposed_) - 1;
+  const int64_t last =
+      session_.sequence().first_position() + std::ssize(supposed_) - 1;
   if (!view.HasRoom(last - view_end_ + next_most_)) return;
   const int64_t layers = session_.model().config.layers;
   const int64_t expected =
@@ -168,8 +163,8 @@ void DraftAhead::DraftNext() {
   layers_in_turn_ = std::max<int64_t>(1, expected / layers);
   drafted_layers_ = 0;
   // The draft of the block that is being checked has left its rows there, but
-  // for the last token's, and for those that its branches wrote over.
-  view.Truncate(std::min(last, begin + unbranched_));
+  // for the last token's.
+  view.Truncate(last);
   const absl::Cleanup end = [&] { view.Truncate(view_end_); };
   absl::StatusOr<DraftBlock> next = drafter_.Draft(supposed_, next_most_, key_);
   if (next.ok()) {

@@ -85,7 +85,6 @@ class DraftAhead final : public Drafter, private SharedPasses {
   DraftBlock next_;
   std::unique_ptr<Strand> sweep_;  // null: none is on its way
   int64_t view_end_ = 0;           // the view ends there for the sweep
-  int64_t unbranched_ = 0;         // tokens before the block's first branch
   absl::Status failed_;            // the error of drafting ahead
   bool lacks_memory_ = false;      // it is not tried again
   int64_t drafted_layers_ = 0;     // the last draft ahead has passed them

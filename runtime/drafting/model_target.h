@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "drafts/verifying_drafter.h"
 #include "kernels/token/distribution.h"
+#include "lib/status/error.h"
 #include "runtime/session/session.h"
 
 namespace tiercel {
@@ -40,9 +41,11 @@ class TargetKv {
   }
   // Keeps the first `length` tokens with their rows, and appends `next`.
   virtual absl::Status Keep(size_t length, absl::Span<const int32_t> next) = 0;
-  // As DraftTarget::Rewind.
-  virtual absl::Status Rewind(const std::vector<int32_t>& tokens) {
-    return Begin(tokens);
+  // Passes rows as DraftTarget::BehindBranches says. Returns the logits behind
+  // each: [growing, vocab], valid until the next call.
+  virtual absl::StatusOr<const float*> PassBranches(
+      const DraftBlock& /*block*/, absl::Span<const size_t> /*growing*/) {
+    return InternalError("internal", "no draft over this KV has branches");
   }
 };
 
@@ -63,17 +66,20 @@ class ModelTarget final : public DraftTarget {
   absl::Status Begin(const std::vector<int32_t>& tokens) override {
     return kv_->Begin(tokens);
   }
-  absl::Status Rewind(const std::vector<int32_t>& tokens) override {
-    return kv_->Rewind(tokens);
-  }
   absl::StatusOr<std::vector<Distribution>> Distributions(
       const std::vector<int32_t>& block) override;
   absl::StatusOr<TreeDistributions> OfTree(const DraftBlock& block) override;
+  absl::StatusOr<std::vector<Distribution>> BehindBranches(
+      const DraftBlock& block, absl::Span<const size_t> growing) override;
   absl::Status Keep(size_t count, absl::Span<const int32_t> next) override {
     return kv_->Keep(before_ + count, next);
   }
 
  private:
+  absl::StatusOr<std::vector<Distribution>> BehindBranch(
+      const float* logits, const DraftBlock& block, const DraftBranch& branch,
+      size_t first);
+
   Session& session_;
   const DistributionParams distribution_;
   std::unique_ptr<TargetKv> kv_;

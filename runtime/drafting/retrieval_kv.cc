@@ -30,15 +30,27 @@ absl::StatusOr<const float*> RetrievalKv::Pass(
   return session_.runner().RowLogits(rows - wanted, wanted);
 }
 
-absl::Status RetrievalKv::Rewind(const std::vector<int32_t>& tokens) {
-  const auto same = std::mismatch(tokens_.begin(), tokens_.end(),
-                                  tokens.begin(), tokens.end());
-  const int64_t shared =
-      session_.sequence().first_position() + (same.first - tokens_.begin());
-  end_ = std::min(end_, shared);
-  session_.draft_view().Truncate(end_);
-  tokens_ = tokens;
-  return absl::OkStatus();
+// The view has rows of the block up to its last token, which has none: branches
+// begin in its cell.
+absl::StatusOr<const float*> RetrievalKv::PassBranches(
+    const DraftBlock& block, absl::Span<const size_t> growing) {
+  DraftView& view = session_.draft_view();
+  view.Truncate(end_);
+  const int64_t begin = session_.sequence().first_position() +
+                        std::ssize(tokens_) - std::ssize(block.tokens);
+  std::vector<DraftView::BranchRow> rows;
+  for (const size_t i : growing) {
+    const DraftBranch& branch = block.branches[i];
+    const auto index = static_cast<int64_t>(i);
+    rows.push_back(
+        {.branch = static_cast<int>(i),
+         .id = branch.tokens.back(),
+         .place = {.at = begin + static_cast<int64_t>(branch.at),
+                   .cells = end_ + index * VerifyingDrafter::kBranchTokens,
+                   .rows = std::ssize(branch.tokens) - 1}});
+  }
+  RETURN_IF_ERROR(view.ForwardBranches(rows));
+  return session_.runner().RowLogits(0, std::ssize(rows));
 }
 
 absl::Status RetrievalKv::Keep(size_t length, absl::Span<const int32_t> next) {

@@ -31,7 +31,8 @@ class RetrievalKv final : public TargetKv {
   absl::StatusOr<const float*> Pass(
       const std::vector<int32_t>& block,
       absl::Span<const DraftBranch> branches) override;
-  absl::Status Rewind(const std::vector<int32_t>& tokens) override;
+  absl::StatusOr<const float*> PassBranches(
+      const DraftBlock& block, absl::Span<const size_t> growing) override;
   absl::Status Keep(size_t length, absl::Span<const int32_t> next) override;
 
  private:

@@ -62,6 +62,11 @@ class Flat final : public DraftTarget {
     tokens_ = tokens;
     return absl::OkStatus();
   }
+  absl::StatusOr<std::vector<Distribution>> BehindBranches(
+      const DraftBlock& /*block*/,
+      absl::Span<const size_t> /*growing*/) override {
+    return InternalError("internal", "no branches are drafted here");
+  }
   absl::StatusOr<std::vector<Distribution>> Distributions(
       const std::vector<int32_t>& block) override {
     tokens_.insert(tokens_.end(), block.begin(), block.end());

@@ -58,7 +58,9 @@ absl::Status PolicyKind::Read(const PolicyRequest& request,
 std::optional<RetrievalSize> PolicyKind::RetrievalView(
     const PolicyParams& params) const {
   if (params.form != PolicyForm::kVerified) return std::nullopt;
-  return params.view;
+  RetrievalSize view = params.view;
+  view.branch_rows = params.branches * VerifyingDrafter::kBranchTokens;
+  return view;
 }
 
 BlockDistributions PolicyKind::Distributions(const PolicyParams& params) const {

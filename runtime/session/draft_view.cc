@@ -86,6 +86,28 @@ absl::Status DraftView::Forward(const int32_t* ids, int64_t rows, int layers) {
   return status;
 }
 
+absl::Status DraftView::ForwardBranches(const std::vector<BranchRow>& rows) {
+  // The hidden states of a prompt that was stopped are overwritten.
+  session_.kv().DropInterrupted();
+  const View all = View::Full();
+  std::vector<JointStep> steps;
+  for (const BranchRow& row : rows) {
+    steps.push_back({.rows = {session_.kv(), &row.id, 1, all},
+                     .kind = {.phase = Phase::kDraft,
+                              .over = StepKind::Over::kView,
+                              .branch = row.branch,
+                              .place = row.place},
+                     .certain = false,
+                     .beside = std::ssize(steps)});
+  }
+  absl::Status status = session_.runner().PassTogether(
+      absl::MakeSpan(steps),
+      [this] { return session_.cancellation().cancelled(); });
+  for (const JointStep& step : steps) status.Update(step.status);
+  if (!status.ok()) session_.ForgetDamaged();
+  return status;
+}
+
 absl::Status DraftView::Step(Phase phase) {
   // The hidden states of a prompt that was stopped are overwritten.
   session_.kv().DropInterrupted();

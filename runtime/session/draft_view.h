@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "offload/retrieval/retrieval.h"
@@ -38,6 +39,15 @@ class DraftView {
   // through the first `layers` layers; Runner::RowLogits gives their logits.
   // Errors: copy_failed, cancelled.
   absl::Status Forward(const int32_t* ids, int64_t rows, int layers);
+  // Passes one row of each branch of a draft, all at once, beside the rows of
+  // the view; Runner::RowLogits gives their logits, in this order. Errors:
+  // those of Forward.
+  struct BranchRow {
+    int branch;
+    int32_t id;
+    BranchPlace place;
+  };
+  absl::Status ForwardBranches(const std::vector<BranchRow>& rows);
   // A CatchUp for the one token that the KV lacks, whose row reads the view,
   // which has the types of the store; its K and V go to both. Errors: also
   // those of KvStore::BeginStep.

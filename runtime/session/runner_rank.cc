@@ -278,12 +278,17 @@ absl::StatusOr<SequenceStep> RunnerRank::BeginJoint(const JointStep& step,
   }
   Retrieval& retrieval = *kv.retrieval;
   CompactKv& view = retrieval.kv();
-  SequenceStep own = {.kv = view,
-                      .rows = rows.count,
-                      .ids = rows.ids,
-                      .position = view.end(),
-                      .layers = layers,
-                      .rope_length = kv.RopeLength()};
+  const bool branches = kind.branch >= 0;
+  LayeredKv& drafted =
+      branches ? retrieval.Branch(static_cast<size_t>(kind.branch), kind.place)
+               : view;
+  SequenceStep own = {
+      .kv = drafted,
+      .rows = rows.count,
+      .ids = rows.ids,
+      .position = branches ? kind.place.at + kind.place.rows : view.end(),
+      .layers = layers,
+      .rope_length = kv.RopeLength()};
   own.before_layer = [this, before = step.before_layer, cancelled,
                       &retrieval](int layer) {
     if (before) RETURN_IF_ERROR(before(layer));

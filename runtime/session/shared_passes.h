@@ -8,6 +8,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "offload/kv/view.h"
+#include "offload/retrieval/branch_kv.h"
 #include "offload/tier/ledger.h"
 #include "runtime/pass/pass.h"
 #include "runtime/session/sequence_kv.h"
@@ -33,6 +34,10 @@ struct StepKind {
   Phase phase = Phase::kVerify;
   Over over = Over::kPages;
   int layers = Pass::kAllLayers;  // the first layers, that they go through
+  // A branch of the draft over the view, that the rows are in; -1: they are in
+  // none.
+  int branch = -1;
+  BranchPlace place = {};
 
   bool IsDraft() const { return over == Over::kView; }
   bool IsPrompt() const { return phase == Phase::kPrefill; }
