@@ -226,8 +226,56 @@ class BatchTest(Case):
             self.assertEqual(file.read(), before)
             fcntl.flock(file, fcntl.LOCK_EX)
             self.refused("output_in_use", exit_code=6)
-        self.path("out.jsonl", b"a text of mine\n")
-        self.assertIn("line 1 is no answer", self.refused("not_a_batch"))
+        for mine in (b"a text of mine\n", b"a text of mine", b'{"my": 1}'):
+            self.path("out.jsonl", mine)
+            self.assertIn("line 1 is no answer", self.refused("not_a_batch"))
+            with open(self.out, "rb") as file:
+                self.assertEqual(file.read(), mine)
+
+    def test_a_torn_answer_is_made_again(self):
+        self.input(drawn(0), drawn(1))
+        self.assertEqual(self.counts(), (2, 0, 0))
+        with open(self.out, "rb") as file:
+            whole = file.read()
+        first = whole.index(b"\n") + 1
+        for kept in (first + 1, first + 10, len(whole) - 1):
+            self.path("out.jsonl", whole[:kept])
+            self.assertEqual(self.counts(), (1, 1, 0))
+            self.assertEqual(len(self.answers()), 2)
+        self.path("out.jsonl", whole + b"\n")  # an editor's last line
+        self.assertEqual(self.counts(), (0, 2, 0))
+
+    def test_another_model_of_the_same_shape_is_another_job(self):
+        model = self.path("model.gguf", b"")
+        self.input(drawn(0))
+        with open(CHAT + ".gguf", "rb") as file:
+            weights = bytearray(file.read())
+        for change in (False, True):
+            if change:  # within the weights
+                weights[len(weights) // 2] ^= 1
+            with open(model, "wb") as file:
+                file.write(weights)
+            result = run("batch", self.path("in.jsonl"), "-o", self.out, "-m",
+                         model)
+            self.assertEqual(result.returncode, 3 if change else 0,
+                             result.stderr)
+        self.assertIn(b"another model", result.stderr)
+
+    def test_a_changed_page_of_a_folder_is_read_again(self):
+        os.mkdir(self.path("pages"))
+        page = self.path("pages/index.html", b"<p>One.</p>")
+        self.input(line("a", talk("Q?", tiercel={"document": "pages"})))
+        self.assertEqual(self.counts(), (1, 0, 0))
+        self.assertEqual(self.counts(), (0, 1, 0))
+        with open(page, "wb") as file:
+            file.write(b"<p>Two.</p>")
+        self.assertEqual(self.counts(), (1, 0, 0))
+
+    def test_an_input_is_read_twice(self):
+        result = run("batch", "/dev/stdin", "-o", self.out, *MODEL, "--json",
+                     input=drawn(0).encode())
+        self.assertEqual(result.returncode, 6, result.stderr)
+        self.assertIn(b"not_a_regular_file", result.stdout)
 
     def test_a_killed_batch_goes_on(self):
         self.input(*(drawn(i, ignore_eos=True, max_tokens=200)

@@ -172,6 +172,30 @@ TEST(VerifyingDrafterTest, BranchesLeaveTheBlockWhereItMayErr) {
   EXPECT_GT(made, 200u);
 }
 
+// Under coupled rounds a branch goes on as the target itself would.
+TEST(VerifyingDrafterTest, CoupledBranchesAreDrawnWithTheNoise) {
+  const Tables distributions(6, 63);
+  size_t drawn = 0;
+  for (uint64_t seed = 0; seed < 50; ++seed) {
+    TableTarget target(distributions);
+    VerifyingDrafter drafter(
+        target,
+        {.name = "middle", .mode = VerifyMode::kCoupled, .branches = 2});
+    const auto block = drafter.Draft({3}, 12, {.seed = seed, .start = kStart});
+    ASSERT_TRUE(block.ok());
+    for (const DraftBranch& branch : block->branches) {
+      EXPECT_LE(branch.tokens.size(), 8u);
+      for (size_t i = 0; i < branch.tokens.size(); ++i) {
+        EXPECT_EQ(branch.tokens[i],
+                  Draw(branch.distributions[i], seed,
+                       kStart + static_cast<int64_t>(branch.at + i)));
+        ++drawn;
+      }
+    }
+  }
+  EXPECT_GT(drawn, 200u);
+}
+
 TEST(DraftLevelTest, WhatFollowsTheFirstThatDidNotHoldIsNotChecked) {
   DraftLevel level;
   level.Count(4, 4);

@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <chrono>
 #include <filesystem>
+#include <fstream>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -136,18 +137,19 @@ Json StateOf(const fs::path& path) {
           int64_t{info.st_mtim.tv_sec} * 1'000'000'000 + info.st_mtim.tv_nsec};
 }
 
-// The files of a checkpoint: one file, those of a folder, or all of a split.
-Json FilesOf(const std::string& model) {
+// The files of a checkpoint, sorted: one file, those of a folder, or all of a
+// split.
+std::vector<fs::path> FilesOf(const std::string& model) {
   std::error_code error;
   if (fs::is_regular_file(model, error) &&
       !absl::StrContains(model, "-00001-of-")) {
-    return Json::array({StateOf(model)});
+    return {model};
   }
   const bool folder = fs::is_directory(model, error);
   const fs::path path(model);
   const std::string name = path.filename();
   const std::string begin = name.substr(0, name.find("-00001-of-") + 1);
-  std::vector<Json> states;
+  std::vector<fs::path> files;
   fs::directory_iterator entry(folder                   ? path
                                : path.has_parent_path() ? path.parent_path()
                                                         : ".",
@@ -155,21 +157,52 @@ Json FilesOf(const std::string& model) {
   for (const fs::directory_iterator end; !error && entry != end;
        entry.increment(error)) {
     if (folder || absl::StartsWith(entry->path().filename().string(), begin)) {
-      states.push_back(StateOf(entry->path()));
+      files.push_back(entry->path());
     }
   }
-  std::sort(states.begin(), states.end());
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+// Returns [StateOf of each].
+Json StatesOf(const std::string& model) {
+  Json states = Json::array();
+  for (const fs::path& file : FilesOf(model)) states.push_back(StateOf(file));
   return states;
+}
+
+// Returns [name, bytes, a fingerprint of pieces from all over it], which are
+// the same on every machine; empty: it cannot be read.
+Json ContentOf(const fs::path& path) {
+  constexpr int64_t kPieces = 256;
+  constexpr int64_t kPieceBytes = 4096;
+  std::error_code error;
+  const auto bytes = static_cast<int64_t>(fs::file_size(path, error));
+  std::ifstream file(path, std::ios::binary);
+  if (error || !file) return Json::array();
+  std::string pieces;
+  std::string piece(kPieceBytes, 0);
+  const int64_t step =
+      std::max(kPieceBytes, (bytes - kPieceBytes) / (kPieces - 1));
+  for (int64_t at = 0; at < bytes; at += step) {
+    file.seekg(at);
+    file.read(piece.data(), kPieceBytes);
+    pieces.append(piece, 0, static_cast<size_t>(file.gcount()));
+    file.clear();
+  }
+  return {path.filename().string(), bytes,
+          reader::Hex(reader::Fingerprint(pieces))};
 }
 
 }  // namespace
 
-Json FileSizesOf(const std::string& model) {
-  Json sizes = Json::array();
-  for (const Json& state : FilesOf(model)) {
-    if (state.size() > 1) sizes.push_back({state[0], state[1]});
+Json ContentsOf(const std::string& model) {
+  Json contents = Json::array();
+  for (const fs::path& file : FilesOf(model)) {
+    Json content = ContentOf(file);
+    if (!content.empty()) contents.push_back(std::move(content));
   }
-  return sizes;
+  return contents;
 }
 
 Json SettingsKey(const Options& options) {
@@ -208,9 +241,9 @@ absl::StatusOr<std::string> ReadingKey(const Options& options,
       {"build", {tiercel_build_id(), tiercel_version()}},
       {"text", reader::Hex(reader::Fingerprint(text))},
       {"bytes", text.size()},
-      {"model", FilesOf(options.model.path)},
+      {"model", StatesOf(options.model.path)},
       {"header", reader::Hex(reader::Fingerprint(Dump(described)))},
-      {"draft_model", draft.empty() ? Json() : FilesOf(draft)},
+      {"draft_model", draft.empty() ? Json() : StatesOf(draft)},
       {"settings", SettingsKey(options)},
       {"asked",
        {book.words, book.language, book.instruction, options.questions}}};

@@ -42,8 +42,8 @@ class Reading {
 // The settings of the command line on which texts depend, whatever is asked.
 Json SettingsKey(const Options& options);
 // The files of a checkpoint, one, those of a folder or all of a split: [[name,
-// bytes], ...].
-Json FileSizesOf(const std::string& model);
+// bytes, a fingerprint of some of these], ...], the same on every machine.
+Json ContentsOf(const std::string& model);
 
 // Returns a key for all that the parts of a book depend on: its text, the
 // model's file, the command line, and the build of the program.

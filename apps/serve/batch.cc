@@ -47,8 +47,8 @@ absl::StatusOr<std::string> JobOf(const Options& options,
   const std::string& draft = options.sampling.draft_path;
   const Json key = {
       {"version", cli::VersionNumber()},
-      {"model", cli::FileSizesOf(options.model.path)},
-      {"draft_model", draft.empty() ? Json() : cli::FileSizesOf(draft)},
+      {"model", cli::ContentsOf(options.model.path)},
+      {"draft_model", draft.empty() ? Json() : cli::ContentsOf(draft)},
       {"header", reader::Hex(reader::Fingerprint(cli::Dump(described)))},
       {"settings", cli::SettingsKey(options)}};
   return reader::Hex(reader::Fingerprint(cli::Dump(key)));

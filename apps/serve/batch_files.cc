@@ -28,13 +28,26 @@ std::string HashOf(std::string_view text) {
   return reader::Hex(reader::Fingerprint(text));
 }
 
-// [bytes, nanoseconds since 1970 of the last change] of a file, so that another
-// content of the same name is noticed.
+// [bytes, nanoseconds since 1970 of the last change] of a file, and of all
+// files of a folder by name, so that another content of the same name is
+// noticed.
 Body StateOf(const std::string& path) {
   struct stat info = {};
   if (stat(path.c_str(), &info) != 0) return Body::array();
-  return {info.st_size,
-          int64_t{info.st_mtim.tv_sec} * 1'000'000'000 + info.st_mtim.tv_nsec};
+  Body state = {info.st_size, int64_t{info.st_mtim.tv_sec} * 1'000'000'000 +
+                                  info.st_mtim.tv_nsec};
+  if (!S_ISDIR(info.st_mode)) return state;
+  Body files = Body::object();
+  std::error_code error;
+  fs::recursive_directory_iterator entry(path, error);
+  for (const fs::recursive_directory_iterator end; !error && entry != end;
+       entry.increment(error)) {
+    std::error_code ignored;
+    if (entry->is_regular_file(ignored)) {
+      files[entry->path().string()] = StateOf(entry->path());
+    }
+  }
+  return {std::move(state), std::move(files)};
 }
 
 // The name of the document that a body asks for; empty: none.
@@ -50,6 +63,14 @@ absl::Status NotABatch(const std::string& path, size_t number) {
       absl::StrCat("'", path, "': line ", number,
                    " is no answer of tiercel batch; name another file with "
                    "-o"));
+}
+
+absl::Status NotRegular(const std::string& path, std::string_view use) {
+  return cli::Error(Exit::kIo, "not_a_regular_file",
+                    absl::StrCat("'", path,
+                                 "': need a regular file, which can be read "
+                                 "and ",
+                                 std::string(use)));
 }
 
 absl::StatusOr<int> OpenToAppend(const std::string& path) {
@@ -70,6 +91,13 @@ struct Kept {
   size_t dropped = 0;
 };
 
+// Returns true if a line without an end may be the beginning of an answer.
+bool IsTorn(std::string_view line) {
+  constexpr std::string_view kBegin = R"({"id":"batch_req_)";
+  const size_t some = std::min(line.size(), kBegin.size());
+  return line.substr(0, some) == kBegin.substr(0, some);
+}
+
 // Reads the answers of `job` and notes the lines that they answer.
 absl::StatusOr<Kept> ReadAnswers(const std::string& path,
                                  const std::string& job,
@@ -80,10 +108,12 @@ absl::StatusOr<Kept> ReadAnswers(const std::string& path,
   std::ifstream file(path);
   std::string text;
   for (size_t number = 1; std::getline(file, text); ++number) {
-    if (file.eof()) {  // no line end: it is torn
+    const bool blank = absl::StripAsciiWhitespace(text).empty();
+    if (blank || (file.eof() && IsTorn(text))) {
       ++kept.dropped;
-      break;
+      continue;
     }
+    if (file.eof()) return NotABatch(path, number);
     const Body answer = Body::parse(text, nullptr, /*allow_exceptions=*/false);
     const Body own =
         answer.is_object() ? answer.value("tiercel", Body()) : Body();
@@ -121,12 +151,12 @@ absl::StatusOr<Kept> ReadAnswers(const std::string& path,
 
 absl::StatusOr<BatchInput> BatchInput::Open(const std::string& path) {
   BatchInput input(path);
-  std::error_code ignored;
   std::ifstream file(path);
-  if (!file || fs::is_directory(path, ignored)) {
-    if (errno == 0) errno = EISDIR;
+  struct stat info = {};
+  if (!file || stat(path.c_str(), &info) != 0) {
     return cli::SystemError("opening '" + path + "'");
   }
+  if (!S_ISREG(info.st_mode)) return NotRegular(path, "read again");
   std::map<std::string, size_t> numbers;
   std::string text;
   std::streamoff begin = 0;
@@ -180,9 +210,10 @@ absl::StatusOr<BatchLine> BatchInput::ReadLine(std::string_view text,
                                       "', need /v1/chat/completions or "
                                       "/v1/completions"));
   }
-  const Body body = request.value("body", Body());
+  Body body = request.value("body", Body());
   if (!body.is_object()) return Wrong(number, "body: need an object");
   const std::string document = DocumentOf(body);
+  KeepOrderOfSchemas(text, "/body", &body);
   line.fingerprint = HashOf(
       Body({url, body, document.empty() ? Body() : StateOf(PathOf(document))})
           .dump());
@@ -216,10 +247,7 @@ absl::StatusOr<BatchOutput> BatchOutput::Open(const std::string& path,
                                               std::vector<BatchLine>* lines) {
   struct stat info = {};
   if (stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode)) {
-    return cli::Error(Exit::kIo, "not_a_regular_file",
-                      absl::StrCat("'", path,
-                                   "': need a regular file, which "
-                                   "can be read and gone on with"));
+    return NotRegular(path, "gone on with");
   }
   ASSIGN_OR_RETURN(const int fd, OpenToAppend(path));
   BatchOutput output(path, job, fd);

@@ -52,7 +52,8 @@ absl::StatusOr<std::vector<std::string>> Guard::ReadKeys(
     const std::string& path) {
   ASSIGN_OR_RETURN(const std::string text, cli::ReadText(path));
   std::vector<std::string> keys;
-  for (absl::string_view line : absl::StrSplit(text, '\n')) {
+  const size_t mark = absl::StartsWith(text, "\xef\xbb\xbf") ? 3 : 0;
+  for (absl::string_view line : absl::StrSplit(text.substr(mark), '\n')) {
     line = absl::StripAsciiWhitespace(line);
     if (!line.empty()) keys.emplace_back(line);
   }

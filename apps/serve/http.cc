@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 #include <deque>
+#include <exception>
 #include <list>
 #include <mutex>
 #include <optional>
@@ -43,9 +44,6 @@ using std::chrono::seconds;
 constexpr uint32_t kMostHeaderBytes = 16 << 10;
 constexpr uint64_t kMostBodyBytes = 64 << 20;  // as a document
 constexpr size_t kMostConnections = 512;
-constexpr seconds kHeaderTime(30);  // also of a connection without a request
-constexpr seconds kBodyTime(300);
-constexpr seconds kWriteTime(60);  // for a client that takes nothing
 constexpr milliseconds kPingTime(1000);
 constexpr size_t kHandlerThreads = 2;
 
@@ -154,7 +152,22 @@ std::string QueryOf(std::string_view target) {
   return std::string(mark == target.npos ? "" : target.substr(mark + 1));
 }
 
+// The host of a target that is a whole URL; empty: it is a path alone.
+std::string_view AuthorityOf(std::string_view target) {
+  const size_t scheme = target.find("://");
+  if (target.starts_with('/') || scheme == target.npos) {
+    return "";
+  }
+  target.remove_prefix(scheme + 3);
+  return target.substr(0, target.find_first_of("/?"));
+}
+
 std::string PathOf(std::string_view target) {
+  const std::string_view authority = AuthorityOf(target);
+  if (!authority.empty()) {
+    target.remove_prefix(authority.data() + authority.size() - target.data());
+    if (!target.starts_with('/')) return "/";
+  }
   target = target.substr(0, target.find('?'));
   std::string path;
   for (const char c : target) {
@@ -173,6 +186,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   asio::awaitable<void> Serve();
   // Ends it if no request is being answered.
   void Drain();
+  // Ends it soon, whatever the client takes.
+  void End();
 
  private:
   using Parser = http::request_parser<http::string_body>;
@@ -183,22 +198,31 @@ class Connection : public std::enable_shared_from_this<Connection> {
   enum class Body { kWritten, kCounted };
   asio::awaitable<bool> WriteReply(const HttpReply& reply, Body body,
                                    bool keep_alive, unsigned version);
-  asio::awaitable<bool> WriteStreamHead(bool chunked, unsigned version);
+  asio::awaitable<bool> WriteStreamHead(bool chunked, bool keep_alive,
+                                        unsigned version);
   asio::awaitable<bool> WriteBytes(std::string bytes);
-  // Calls talk->Gone once the client leaves.
-  void Watch(std::shared_ptr<Talk> talk);
+  // Drops the empty lines that may come before a request.
+  asio::awaitable<bool> SkipEmptyLines();
+  // Calls Gone of the talk that is watched once the client leaves. What it
+  // sends meanwhile is kept for the next request.
+  void Watch();
+  // The time that a client has to take something.
+  milliseconds WriteTime() const;
 
   Server& server_;
   beast::tcp_stream stream_;
   beast::flat_buffer buffer_;
+  std::shared_ptr<Talk> watched_;  // null: none
   bool answers_ = false;
   bool drains_ = false;
+  bool ends_ = false;
 };
 
 class Server final : public HttpServer {
  public:
-  explicit Server(HttpHandler* handler)
+  Server(HttpHandler* handler, const HttpTimes& times)
       : handler_(*handler),
+        times_(times),
         acceptor_(context_),
         signals_(context_),
         pause_(context_),
@@ -250,6 +274,7 @@ class Server final : public HttpServer {
   }
 
   HttpHandler& handler() { return handler_; }
+  const HttpTimes& times() const { return times_; }
   asio::io_context& context() { return context_; }
   asio::thread_pool& pool() { return pool_; }
   bool drains() const { return drains_; }
@@ -284,7 +309,11 @@ class Server final : public HttpServer {
   asio::awaitable<void> Keep(
       std::list<std::shared_ptr<Connection>>::iterator place) {
     const std::shared_ptr<Connection> connection = *place;
-    co_await connection->Serve();
+    try {
+      co_await connection->Serve();
+    } catch (const std::exception&) {
+      // One connection's failure, of memory say, must not keep the server.
+    }
     connections_.erase(place);
     EndIfDrained();
   }
@@ -301,7 +330,10 @@ class Server final : public HttpServer {
       }
       const int count = cli::SignalsCounted();
       if (seen == 0 && count > 0) Drain();
-      if (seen < 2 && count > 1) handler_.CancelAll();
+      if (seen < 2 && count > 1) {
+        handler_.CancelAll();
+        for (const auto& connection : connections_) connection->End();
+      }
       seen = count;
     }
   }
@@ -322,6 +354,7 @@ class Server final : public HttpServer {
   }
 
   HttpHandler& handler_;
+  const HttpTimes times_;
   asio::io_context context_{1};
   tcp::acceptor acceptor_;
   asio::posix::stream_descriptor signals_;
@@ -345,6 +378,15 @@ void Connection::Drain() {
   if (!answers_) stream_.cancel();
 }
 
+milliseconds Connection::WriteTime() const {
+  return ends_ ? server_.times().end : server_.times().write;
+}
+
+void Connection::End() {
+  ends_ = true;
+  stream_.cancel();  // what is being written gets no more time
+}
+
 asio::awaitable<void> Connection::Serve() {
   bool more = true;
   while (more && !server_.drains()) {
@@ -360,24 +402,44 @@ asio::awaitable<void> Connection::Serve() {
   stream_.close();
 }
 
+asio::awaitable<bool> Connection::SkipEmptyLines() {
+  boost::system::error_code error;
+  while (!error) {
+    const auto* const bytes = static_cast<const char*>(buffer_.data().data());
+    const std::string_view read(bytes, buffer_.size());
+    const size_t begin = std::min(read.find_first_not_of("\r\n"), read.size());
+    buffer_.consume(begin);
+    if (buffer_.size() > 0) co_return true;
+    buffer_.commit(co_await stream_.async_read_some(
+        buffer_.prepare(1 << 12),
+        asio::redirect_error(asio::use_awaitable, error)));
+  }
+  co_return false;
+}
+
 asio::awaitable<bool> Connection::Read(Parser& parser) {
   beast::error_code error;
-  stream_.expires_after(kHeaderTime);
+  stream_.expires_after(server_.times().header);
+  if (!co_await SkipEmptyLines()) co_return false;
   co_await http::async_read_header(
       stream_, buffer_, parser,
       asio::redirect_error(asio::use_awaitable, error));
   if (drains_ && error) co_return false;
-  answers_ = true;
   if (!error && !parser.is_done()) {
     const auto expects = parser.get()[http::field::expect];
     if (beast::iequals(expects, "100-continue") &&
         !co_await WriteBytes("HTTP/1.1 100 Continue\r\n\r\n")) {
       co_return false;
     }
-    stream_.expires_after(kBodyTime);
-    co_await http::async_read(stream_, buffer_, parser,
-                              asio::redirect_error(asio::use_awaitable, error));
+    while (!error && !parser.is_done()) {
+      stream_.expires_after(server_.times().body);
+      co_await http::async_read_some(
+          stream_, buffer_, parser,
+          asio::redirect_error(asio::use_awaitable, error));
+    }
+    if (drains_ && error) co_return false;
   }
+  answers_ = true;
   if (!error) co_return true;
   if (error == http::error::body_limit) {
     co_return co_await AnswerError(HttpError(
@@ -418,33 +480,48 @@ asio::awaitable<bool> Connection::AnswerError(const absl::Status& error) {
   co_return false;
 }
 
-void Connection::Watch(std::shared_ptr<Talk> talk) {
+void Connection::Watch() {
+  // A client that sends more than this has not left, and is not watched.
+  constexpr size_t kMostBytes = 64 << 10;
+  if (buffer_.size() >= kMostBytes) return;
   stream_.socket().async_wait(
-      tcp::socket::wait_read,
-      [self = shared_from_this(),
-       talk = std::move(talk)](const boost::system::error_code& error) {
-        if (error == asio::error::operation_aborted) return;
-        char byte;
-        const ssize_t got = recv(self->stream_.socket().native_handle(), &byte,
-                                 1, MSG_PEEK | MSG_DONTWAIT);
-        // A byte begins the client's next request.
-        const bool lives = got == 1 || (got == -1 && errno == EAGAIN);
-        if (error || !lives) talk->Gone();
+      tcp::socket::wait_read, [self = shared_from_this(), talk = watched_](
+                                  const boost::system::error_code& error) {
+        if (error == asio::error::operation_aborted || talk != self->watched_) {
+          return;
+        }
+        constexpr size_t kBytes = 1 << 12;
+        const ssize_t got =
+            recv(self->stream_.socket().native_handle(),
+                 self->buffer_.prepare(kBytes).data(), kBytes, MSG_DONTWAIT);
+        if (error || got == 0 || (got == -1 && errno != EAGAIN)) {
+          talk->Gone();
+          return;
+        }
+        if (got > 0) self->buffer_.commit(static_cast<size_t>(got));
+        self->Watch();
       });
 }
 
 asio::awaitable<bool> Connection::Answer(Parser& parser) {
   const http::request<http::string_body>& got = parser.get();
+  if (got.count(http::field::host) > 1) {
+    co_return co_await AnswerError(
+        HttpError(400, "invalid_http", "no HTTP: more than one Host"));
+  }
   const auto text = [](beast::string_view view) {
     return std::string(view.data(), view.size());
   };
-  HttpRequest request = {text(got.method_string()),
-                         PathOf({got.target().data(), got.target().size()}),
-                         text(got[http::field::host]),
-                         text(got[http::field::origin]),
-                         text(got[http::field::authorization]),
-                         std::move(parser.get().body()),
-                         QueryOf({got.target().data(), got.target().size()})};
+  const std::string target = text(got.target());
+  const std::string_view authority = AuthorityOf(target);
+  HttpRequest request = {
+      text(got.method_string()),
+      PathOf(target),
+      authority.empty() ? text(got[http::field::host]) : std::string(authority),
+      text(got[http::field::origin]),
+      text(got[http::field::authorization]),
+      std::move(parser.get().body()),
+      QueryOf(target)};
   const Body body = request.method == "HEAD" ? Body::kCounted : Body::kWritten;
   const unsigned version = got.version();
   bool keep_alive = got.keep_alive();
@@ -452,8 +529,8 @@ asio::awaitable<bool> Connection::Answer(Parser& parser) {
   asio::post(server_.pool(),
              [&handler = server_.handler(), request = std::move(request),
               talk]() mutable { handler.Handle(std::move(request), talk); });
-  // With bytes that were read already the client has not left.
-  if (buffer_.size() == 0) Watch(talk);
+  watched_ = talk;
+  Watch();
 
   bool streams = false;
   bool well = true;
@@ -475,7 +552,7 @@ asio::awaitable<bool> Connection::Answer(Parser& parser) {
       break;
     }
     if (output.streams && !std::exchange(streams, true)) {
-      well = co_await WriteStreamHead(chunked, version);
+      well = co_await WriteStreamHead(chunked, keep_alive, version);
     }
     if (streams && !changed && output.events.empty() && !output.ended) {
       output.events = ": ping\n\n";
@@ -489,7 +566,9 @@ asio::awaitable<bool> Connection::Answer(Parser& parser) {
     if (!well) talk->Gone();
     if (output.ended) break;
   }
-  stream_.socket().cancel();  // the watch
+  watched_ = nullptr;
+  boost::system::error_code ignored;  // it may be closed
+  stream_.socket().cancel(ignored);
   co_return well&& keep_alive && (chunked || !streams);
 }
 
@@ -507,28 +586,34 @@ asio::awaitable<bool> Connection::WriteReply(const HttpReply& reply, Body body,
   response.keep_alive(keep_alive);
   if (body == Body::kWritten) response.body() = reply.body;
   if (reply.status != 204) response.content_length(reply.body.size());
+  http::response_serializer<http::string_body> pieces(response);
   beast::error_code error;
-  stream_.expires_after(kWriteTime);
-  co_await http::async_write(stream_, response,
-                             asio::redirect_error(asio::use_awaitable, error));
+  while (!error && !pieces.is_done()) {
+    stream_.expires_after(WriteTime());
+    co_await http::async_write_some(
+        stream_, pieces, asio::redirect_error(asio::use_awaitable, error));
+  }
   co_return !error;
 }
 
-asio::awaitable<bool> Connection::WriteStreamHead(bool chunked,
+asio::awaitable<bool> Connection::WriteStreamHead(bool chunked, bool keep_alive,
                                                   unsigned version) {
   return WriteBytes(absl::StrCat(
       version >= 11 ? "HTTP/1.1" : "HTTP/1.0",
       " 200 OK\r\nServer: tiercel\r\nContent-Type: text/event-stream\r\n"
       "Cache-Control: no-store\r\nX-Accel-Buffering: no\r\n",
-      chunked ? "Transfer-Encoding: chunked\r\n" : "Connection: close\r\n",
-      "\r\n"));
+      chunked ? "Transfer-Encoding: chunked\r\n" : "",
+      chunked && keep_alive ? "" : "Connection: close\r\n", "\r\n"));
 }
 
 asio::awaitable<bool> Connection::WriteBytes(std::string bytes) {
   boost::system::error_code error;
-  stream_.expires_after(kWriteTime);
-  co_await asio::async_write(stream_, asio::buffer(bytes),
-                             asio::redirect_error(asio::use_awaitable, error));
+  for (size_t written = 0; !error && written < bytes.size();) {
+    stream_.expires_after(WriteTime());
+    written += co_await stream_.async_write_some(
+        asio::buffer(bytes) + written,
+        asio::redirect_error(asio::use_awaitable, error));
+  }
   co_return !error;
 }
 
@@ -558,8 +643,9 @@ std::string QueryValue(std::string_view query, std::string_view name) {
 }
 
 absl::StatusOr<std::unique_ptr<HttpServer>> HttpServer::Listen(
-    const std::string& host, int64_t port, HttpHandler* handler) {
-  auto server = std::make_unique<Server>(handler);
+    const std::string& host, int64_t port, HttpHandler* handler,
+    const HttpTimes& times) {
+  auto server = std::make_unique<Server>(handler, times);
   RETURN_IF_ERROR(server->Open(host, port));
   return server;
 }

@@ -1,6 +1,7 @@
 #ifndef TIERCEL_APPS_SERVE_HTTP_H_
 #define TIERCEL_APPS_SERVE_HTTP_H_
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -68,11 +69,23 @@ class HttpHandler {
   virtual void CancelAll() = 0;
 };
 
+// The times after which a connection is closed.
+struct HttpTimes {
+  // ... without a whole header
+  std::chrono::milliseconds header = std::chrono::seconds(30);
+  // ... of a client that sends no byte of its body
+  std::chrono::milliseconds body = std::chrono::seconds(60);
+  // ... of one that takes no byte, and after a second signal
+  std::chrono::milliseconds write = std::chrono::seconds(60);
+  std::chrono::milliseconds end = std::chrono::seconds(2);
+};
+
 class HttpServer {
  public:
   // Listens. Errors: io_error, for an address that cannot be had.
   static absl::StatusOr<std::unique_ptr<HttpServer>> Listen(
-      const std::string& host, int64_t port, HttpHandler* handler);
+      const std::string& host, int64_t port, HttpHandler* handler,
+      const HttpTimes& times = {});
   virtual ~HttpServer() = default;
   virtual std::string url() const = 0;
   // Serves until Stop, or signals, which CountSignals counts, have ended it.

@@ -1,6 +1,7 @@
 #include "apps/serve/metrics.h"
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 
 namespace tiercel::serve {
 namespace {
@@ -34,7 +35,8 @@ std::string Metrics::Histogram::Text(const char* name, const char* help) const {
                     "\n");
   }
   absl::StrAppend(&text, name, "_bucket{le=\"+Inf\"} ", count, "\n", name,
-                  "_sum ", sum, "\n", name, "_count ", count, "\n");
+                  "_sum ", absl::StrFormat("%.17g", sum), "\n", name, "_count ",
+                  count, "\n");
   return text;
 }
 

@@ -124,13 +124,15 @@ class Members {
 };
 
 // A member that would change the answer, and the values with which it does not;
-// null, false, 0 and what is empty never do.
+// null never does, nor do, where nothing else is said, false, 0 and what is
+// empty.
 struct Unbuilt {
   const char* name;
   std::initializer_list<const char*> harmless;
+  bool is_harmless_if_nothing = true;
 };
 const Unbuilt kUnbuilt[] = {
-    {"n", {"1"}},
+    {"n", {"1"}, false},
     {"best_of", {"1"}},
     {"tools", {}},
     {"tool_choice", {"\"none\"", "\"auto\""}},
@@ -150,7 +152,12 @@ const Unbuilt kUnbuilt[] = {
     {"echo", {}},
     {"suffix", {}},
     {"continue_final_message", {}},
-    {"add_generation_prompt", {"true"}},
+    {"add_generation_prompt", {"true"}, false},
+    {"chat_template", {}},
+    {"documents", {}},
+    {"stop_token_ids", {}},
+    {"bad_words", {}},
+    {"allowed_token_ids", {}},
     {"min_tokens", {}},
     {"mirostat", {}},
     {"typical_p", {"1", "1.0"}},
@@ -167,7 +174,7 @@ absl::Status CheckBuilt(const Members& members) {
     const Body* const value = members.Find(unbuilt.name);
     if (value == nullptr) continue;
     const std::string_view name = unbuilt.name;
-    if (IsNothing(*value) && !(name == "n" && value->is_number())) continue;
+    if (IsNothing(*value) && unbuilt.is_harmless_if_nothing) continue;
     const bool harmless = std::any_of(
         unbuilt.harmless.begin(), unbuilt.harmless.end(),
         [&](const char* one) { return *value == Body::parse(one); });
@@ -188,10 +195,11 @@ void ReadSampling(Members& members, SamplingOptions* sampling) {
   const auto real = [&](const char* name, double low, double high, auto* to) {
     if (const auto value = members.Real(name, low, high)) *to = *value;
   };
-  whole("max_tokens", -1, kMostTokens, &sampling->max_tokens);
-  whole("max_completion_tokens", -1, kMostTokens, &sampling->max_tokens);
-  if (sampling->max_tokens == 0) {
-    members.Fail(Wrong("max_tokens", "1 or more"));
+  // Three names for the same: of OpenAI's two, and of llama.cpp.
+  for (const char* const name :
+       {"n_predict", "max_tokens", "max_completion_tokens"}) {
+    whole(name, -1, kMostTokens, &sampling->max_tokens);
+    if (sampling->max_tokens == 0) members.Fail(Wrong(name, "1 or more"));
   }
   if (const auto seed = members.Int("seed", INT64_MIN, INT64_MAX)) {
     sampling->seed = static_cast<uint64_t>(*seed);
@@ -233,11 +241,16 @@ absl::Status ReadGrammar(const Members& members, Request* request) {
   using Kind = GrammarSource::Kind;
   std::vector<GrammarSource> found;
   const Body* const format = members.Find("response_format");
-  if (format != nullptr && *format != Body({{"type", "text"}})) {
-    if (!format->is_object()) return Wrong("response_format", "an object");
-    const Body type = format->value("type", Body());
+  if (format != nullptr && !format->is_object()) {
+    return Wrong("response_format", "an object");
+  }
+  const Body type = format != nullptr ? format->value("type", Body()) : "text";
+  if (type != "text") {
     const Body schema = format->value("json_schema", Body());
-    if (type == "json_object" && format->size() > 1) {
+    const auto said =
+        std::count_if(format->begin(), format->end(),
+                      [](const Body& member) { return !member.is_null(); });
+    if (type == "json_object" && said > 1) {
       return Wrong("response_format", "json_schema, if it has a schema");
     }
     if (type == "json_object") {
@@ -475,14 +488,30 @@ absl::StatusOr<Body> ParseBody(std::string_view text) {
     return Refuse("", "invalid_json",
                   absl::StrCat("the body is nested deeper than ", kDeepest));
   }
-  Body body = Body::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (body.is_object()) {
-    KeepOrderOfSchemas(text, /*request=*/"", &body);
-    return body;
+  // The parser takes a NUL for the end of its input.
+  size_t wrong = text.find('\0') + 1;
+  Body body;
+  if (wrong == 0) {
+    try {
+      body = Body::parse(text);
+    } catch (const Body::parse_error& error) {
+      wrong = std::max<size_t>(error.byte, 1);
+    } catch (const Body::exception&) {
+      wrong = text.size();  // a number that no double holds
+    }
   }
-  return Refuse("", "invalid_json",
-                body.is_discarded() ? "the body is no JSON"
-                                    : "the body: need a JSON object");
+  if (wrong > 0) {
+    return Refuse(
+        "", "invalid_json",
+        absl::StrCat("the body is no JSON, or has a number or a character that "
+                     "cannot be read, at byte ",
+                     wrong));
+  }
+  if (!body.is_object()) {
+    return Refuse("", "invalid_json", "the body: need a JSON object");
+  }
+  KeepOrderOfSchemas(text, /*request=*/"", &body);
+  return body;
 }
 
 absl::StatusOr<Request> ReadRequest(Endpoint endpoint, const Body& body,

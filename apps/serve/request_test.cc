@@ -51,9 +51,14 @@ void ChatRefused(const std::string& members, const std::string& field,
 }
 
 TEST(RequestTest, AnythingButAnObjectIsRefused) {
-  for (const std::string text : {"", "{", "[]", "7", "{\"a\":\"\xff\"}"}) {
+  for (const std::string& text :
+       {std::string(), std::string("{"), std::string("[]"), std::string("7"),
+        std::string("{\"a\":\"\xff\"}"), std::string("{\"a\":\"\\ud83d\"}"),
+        std::string("{}\0x", 4), std::string("{\"a\":1e999}")}) {
     Refused(Endpoint::kChat, text, "", "invalid_json");
   }
+  EXPECT_THAT(std::string(ParseBody("{\"a\": b}").status().message()),
+              HasSubstr("at byte 7"));
   const std::string deep(101, '[');
   const auto parsed = ParseBody("{\"a\":" + deep + std::string(101, ']') + "}");
   EXPECT_THAT(std::string(parsed.status().message()),
@@ -163,6 +168,11 @@ TEST(RequestTest, WhatWouldChangeTheAnswerIsRefusedByName) {
         std::pair("logit_bias", "{\"5\":1}"),
         std::pair("presence_penalty", "0.5"),
         std::pair("response_format", "{\"type\":\"json_object\"}"),
+        std::pair("add_generation_prompt", "false"),
+        std::pair("chat_template", "\"{{ 1 }}\""),
+        std::pair("stop_token_ids", "[3]"), std::pair("bad_words", "[\"a\"]"),
+        std::pair("allowed_token_ids", "[3]"),
+        std::pair("documents", "[{\"text\":\"a\"}]"),
         std::pair("grammar", "\"root\""),
         std::pair("continue_final_message", "true")}) {
     ChatRefused(std::string("\"") + member + "\":" + value, member,
@@ -210,6 +220,17 @@ TEST(RequestTest, WhatChangesNothingIsTaken) {
        "top_logprobs":0,"logit_bias":{},"presence_penalty":0.0,
        "frequency_penalty":0,"response_format":{"type":"text"},
        "modalities":["text"],"add_generation_prompt":true,"typical_p":1.0)");
+  // Clients with types write all of their fields.
+  Chat(R"(,"response_format":{"type":"text","json_schema":null,"strict":true},
+       "add_generation_prompt":null,"chat_template":null)");
+}
+
+TEST(RequestTest, TheMostTokensHaveThreeNames) {
+  for (const std::string name :
+       {"n_predict", "max_tokens", "max_completion_tokens"}) {
+    EXPECT_EQ(Chat(",\"" + name + "\":7").sampling.max_tokens, 7) << name;
+    ChatRefused("\"" + name + "\":0", name, "invalid_request");
+  }
 }
 
 TEST(RequestTest, VariablesOfTheTemplateAddToTheDefaults) {

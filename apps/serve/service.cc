@@ -409,7 +409,7 @@ Json Service::Props() const {
               {"min_p", drawn.min_p},
               {"repeat_penalty", drawn.repeat_penalty},
               {"n_predict", drawn.max_tokens}}}}},
-          {"total_slots", options_.requests.parallel},
+          {"total_slots", generations_.load()->parallel()},
           {"model_alias", name_},
           {"chat_template", chat_template != nullptr ? chat_template : ""},
           {"build_info", tiercel_version()}};
