@@ -634,6 +634,16 @@ class NotesTest(BookCase):
                          output, "--no-cache")
             self.assertEqual(result.returncode, 2, result.stderr)
             self.assertIn(b"is what is read", result.stderr)
+        draft = self.path("draft.gguf", b"a draft")
+        os.makedirs(self.path("pages/sub"))
+        page = self.path("pages/sub/b.html", b"<p>Two.</p>")
+        self.path("pages/index.html", b"<a href='sub/b.html'>Two</a>")
+        for read, output in (([book, "-md", draft], draft),
+                             ([self.path("pages")], page)):
+            result = run("ask", *read, "Who?", "-m", CHAT, "-n", "4",
+                         "--output", output, "--no-cache")
+            self.assertEqual(result.returncode, 2, result.stderr)
+            self.assertIn(b"is what is read", result.stderr)
         run("chat", "--book", book, "-m", CHAT,
             input=b"/save %s\n" % book.encode())
         with open(book, "rb") as file:

@@ -315,9 +315,9 @@ typedef struct tiercel_text_limits {
 
 /* Encodes a text: without BOS, and with special tokens as plain text, unless
  * `flags` say otherwise. `text` may be NULL if text_bytes is 0; `limits` may be
- * NULL. *size counts ids; the bytes of the text plus one are always enough.
- * TIERCEL_INVALID_INPUT: "no_tokenizer", "too_long", "invalid_text" (bytes that
- * the vocabulary cannot spell). */
+ * NULL. *size counts ids: often fewer than bytes, but BOS, a space that the
+ * model adds and normal forms add some. TIERCEL_INVALID_INPUT: "no_tokenizer",
+ * "too_long", "invalid_text" (bytes that the vocabulary cannot spell). */
 TIERCEL_API tiercel_status tiercel_tokenize(const tiercel_model* model,
                                             const char* text, size_t text_bytes,
                                             uint32_t flags,
@@ -623,10 +623,10 @@ typedef int (*tiercel_on_token)(void* user_data, const tiercel_token* token);
  * output may begin with one, the control token that opens it is allowed, too.
  *
  * Policies ask about any output that may come, drafted tokens included, in any
- * order, and about some of them several times: the same output must always get
- * the same bits. They do not ask about one that has ended. If an output may
- * end, the end-of-text token must be allowed; if nothing is allowed where a
- * token is due, the call is TIERCEL_FAILED, "nothing_allowed". */
+ * order, and several times: the same output must always get the same bits. They
+ * ask about none that a token has ended, but may behind a stop text. If an
+ * output may end, the end-of-text token must be allowed; if nothing is allowed
+ * where a token is due, the call is TIERCEL_FAILED, "nothing_allowed". */
 typedef int (*tiercel_mask)(void* user_data, const int32_t* output,
                             size_t count, uint32_t* allowed, size_t words);
 

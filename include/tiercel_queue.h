@@ -40,13 +40,15 @@ typedef void (*tiercel_on_end)(void* user_data, tiercel_status status,
  * From here to its end the session is in use. Other sessions that share pages
  * with it may be used and forked meanwhile: such a call waits until a pass of
  * the queue ends (while the queue reads a prompt and nothing else, until it has
- * read 256 more tokens), and then the queue waits for the call. If a session is
- * freed its entry is cancelled, and the session is deleted when the entry has
- * ended.
+ * read 256 more tokens), and then the queue waits for the call. A callback of
+ * such a call may use other such sessions, which is "session_in_use" if another
+ * thread's callback waits at the same time. If a session is freed its entry is
+ * cancelled, and the session is deleted when the entry has ended.
  *
  * Callbacks run on the queue's thread, one at a time; all entries wait for
- * them. They may use the queue, except for tiercel_queue_wait, which is
- * TIERCEL_USAGE there, and tiercel_queue_free, which does nothing. They may
+ * them. They, and those of calls for which the queue waits, may use the queue,
+ * except for tiercel_queue_wait, which is TIERCEL_USAGE there, and
+ * tiercel_queue_free, which does nothing. They may
  * cancel and free sessions; other calls of a session that shares pages with an
  * entry are TIERCEL_USAGE, "session_in_use". An exception that a callback
  * throws ends its entry alone, with TIERCEL_FAILED or TIERCEL_OUT_OF_MEMORY. A

@@ -63,7 +63,8 @@ class Generating {
     arguments.status = entry_.status;
     arguments.error = &error_;
     if (entry_.prompt != nullptr) {
-      arguments.ids = entry_.prompt->data();
+      static const int32_t none = 0;  // NULL would mean that there is no prompt
+      arguments.ids = entry_.prompt->empty() ? &none : entry_.prompt->data();
       arguments.count = entry_.prompt->size();
       arguments.progress = [](void* user_data, uint64_t done, uint64_t total) {
         return static_cast<Generating*>(user_data)->progress_(done, total);

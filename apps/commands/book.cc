@@ -16,6 +16,7 @@
 #include "apps/cli/error.h"
 #include "apps/cli/numbers.h"
 #include "apps/commands/input.h"
+#include "apps/commands/readings.h"
 #include "apps/commands/whole_file.h"
 #include "apps/terminal/output.h"
 #include "apps/terminal/printable.h"
@@ -90,14 +91,29 @@ absl::Status CheckNotRead(const Options& options) {
   if (path == "-") {
     return UsageError("--output: got -, need a file; the text is on stdout");
   }
+  if (path.empty()) return absl::OkStatus();
   namespace fs = std::filesystem;
-  for (const std::string& read : {options.document, options.model.path}) {
-    std::error_code error;
-    if (path.empty() || read.empty()) continue;
-    const bool within =
-        fs::is_directory(read, error) && fs::exists(path, error) &&
-        fs::equivalent(fs::absolute(path, error).parent_path(), read, error);
-    if (within || fs::equivalent(path, read, error)) {
+  std::error_code error;
+  // A file of a folder is what is read, however deep it lies.
+  const auto within = [&](const std::string& read) {
+    if (!fs::is_directory(read, error) || !fs::exists(path, error)) {
+      return false;
+    }
+    const fs::path place = fs::relative(path, read, error);
+    return !place.empty() && *place.begin() != "..";
+  };
+  std::vector<fs::path> all = {options.document};
+  for (const std::string& model :
+       {options.model.path, options.sampling.draft_path}) {
+    if (model.empty()) continue;
+    all.emplace_back(model);
+    for (fs::path& file : CheckpointFiles(model)) {
+      all.push_back(std::move(file));
+    }
+  }
+  for (const fs::path& read : all) {
+    if (read.empty()) continue;
+    if (within(read) || fs::equivalent(path, read, error)) {
       return UsageError(absl::StrCat("--output: '", path,
                                      "' is what is read; need another file"));
     }
@@ -171,9 +187,13 @@ absl::StatusOr<Document> OpenBook(const Options& options) {
                               wanted.chapter_pattern, "'"));
   }
   if (!IsEmpty(*book) && (chapters.has_value() || pages.has_value())) {
-    book = DocumentIn(chapters.has_value()
-                          ? reader::SelectChapters(*book, *chapters)
-                          : reader::SelectPages(*book, *pages));
+    document::Result chosen_of = chapters.has_value()
+                                     ? reader::SelectChapters(*book, *chapters)
+                                     : reader::SelectPages(*book, *pages);
+    if (auto* const error = std::get_if<document::Error>(&chosen_of)) {
+      error->message = "--" + error->message;  // it begins with the flag's name
+    }
+    book = DocumentIn(std::move(chosen_of));
     if (!book.ok()) return book;
     const reader::Places chosen = reader::PlacesOf(*book, 0, book->text.size());
     const bool by_chapters = chapters.has_value();

@@ -68,17 +68,19 @@ reader::Notes BookSummaryWriter::Notes() const {
   const auto leaf_id = [](size_t index) {
     return absl::StrCat("part-", index + 1);
   };
+  const bool has_parts = summary_.levels.size() > 1;
   reader::Notes::Section summary = {"Summary", "summary", {}};
   for (const Node& node : summary_.levels.back()) {
     const BookSummary::Level& leaves = summary_.levels.front();
     const auto leaf =
         std::find_if(leaves.begin(), leaves.end(),
                      [&](const Node& one) { return one.end > node.begin; });
-    summary.Add(node.writing.text, PlaceOf(node),
-                leaf_id(static_cast<size_t>(leaf - leaves.begin())));
+    summary.Add(
+        node.writing.text, PlaceOf(node),
+        has_parts ? leaf_id(static_cast<size_t>(leaf - leaves.begin())) : "");
   }
   notes.sections.push_back(std::move(summary));
-  if (summary_.levels.size() == 1) return notes;
+  if (!has_parts) return notes;
   const std::vector<std::string> headings = LeafHeadings();
   for (size_t i = 0; i < headings.size(); ++i) {
     reader::Notes::Section section = {headings[i], leaf_id(i), {}};

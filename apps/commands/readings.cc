@@ -137,37 +137,11 @@ Json StateOf(const fs::path& path) {
           int64_t{info.st_mtim.tv_sec} * 1'000'000'000 + info.st_mtim.tv_nsec};
 }
 
-// The files of a checkpoint, sorted: one file, those of a folder, or all of a
-// split.
-std::vector<fs::path> FilesOf(const std::string& model) {
-  std::error_code error;
-  if (fs::is_regular_file(model, error) &&
-      !absl::StrContains(model, "-00001-of-")) {
-    return {model};
-  }
-  const bool folder = fs::is_directory(model, error);
-  const fs::path path(model);
-  const std::string name = path.filename();
-  const std::string begin = name.substr(0, name.find("-00001-of-") + 1);
-  std::vector<fs::path> files;
-  fs::directory_iterator entry(folder                   ? path
-                               : path.has_parent_path() ? path.parent_path()
-                                                        : ".",
-                               error);
-  for (const fs::directory_iterator end; !error && entry != end;
-       entry.increment(error)) {
-    if (folder || absl::StartsWith(entry->path().filename().string(), begin)) {
-      files.push_back(entry->path());
-    }
-  }
-  std::sort(files.begin(), files.end());
-  return files;
-}
-
 // Returns [StateOf of each].
 Json StatesOf(const std::string& model) {
   Json states = Json::array();
-  for (const fs::path& file : FilesOf(model)) states.push_back(StateOf(file));
+  for (const fs::path& file : CheckpointFiles(model))
+    states.push_back(StateOf(file));
   return states;
 }
 
@@ -196,9 +170,34 @@ Json ContentOf(const fs::path& path) {
 
 }  // namespace
 
+std::vector<fs::path> CheckpointFiles(const std::string& model) {
+  std::error_code error;
+  if (fs::is_regular_file(model, error) &&
+      !absl::StrContains(model, "-00001-of-")) {
+    return {model};
+  }
+  const bool folder = fs::is_directory(model, error);
+  const fs::path path(model);
+  const std::string name = path.filename();
+  const std::string begin = name.substr(0, name.find("-00001-of-") + 1);
+  std::vector<fs::path> files;
+  fs::directory_iterator entry(folder                   ? path
+                               : path.has_parent_path() ? path.parent_path()
+                                                        : ".",
+                               error);
+  for (const fs::directory_iterator end; !error && entry != end;
+       entry.increment(error)) {
+    if (folder || absl::StartsWith(entry->path().filename().string(), begin)) {
+      files.push_back(entry->path());
+    }
+  }
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
 Json ContentsOf(const std::string& model) {
   Json contents = Json::array();
-  for (const fs::path& file : FilesOf(model)) {
+  for (const fs::path& file : CheckpointFiles(model)) {
     Json content = ContentOf(file);
     if (!content.empty()) contents.push_back(std::move(content));
   }

@@ -2,7 +2,9 @@
 #define TIERCEL_APPS_COMMANDS_READINGS_H_
 
 #include <cstddef>
+#include <filesystem>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -41,6 +43,8 @@ class Reading {
 
 // The settings of the command line on which texts depend, whatever is asked.
 Json SettingsKey(const Options& options);
+// The files of a checkpoint, sorted: one, those of a folder, or all of a split.
+std::vector<std::filesystem::path> CheckpointFiles(const std::string& model);
 // The files of a checkpoint, one, those of a folder or all of a split: [[name,
 // bytes, a fingerprint of some of these], ...], the same on every machine.
 Json ContentsOf(const std::string& model);

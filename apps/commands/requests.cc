@@ -103,6 +103,7 @@ Conversation JoinAnswersTalk(const std::string& answers,
 bool SaysNothing(std::string_view answer) {
   std::string letters;
   for (const char c : answer) {
+    if (absl::ascii_isdigit(static_cast<unsigned char>(c))) return false;
     if (absl::ascii_isalpha(static_cast<unsigned char>(c))) {
       letters.push_back(absl::ascii_tolower(static_cast<unsigned char>(c)));
     } else if (static_cast<unsigned char>(c) >= 0x80) {

@@ -1,5 +1,6 @@
 #include "apps/commands/summary.h"
 
+#include "apps/commands/requests.h"
 #include "gtest/gtest.h"
 
 namespace tiercel::cli {
@@ -165,6 +166,15 @@ TEST(SummaryTest, BothDevices) {
   report["baseline"]["resident_pages"] = nullptr;
   EXPECT_EQ(SummaryOf(report, {}),
             "prompt 12 tokens, agrees with full, seed 0\n");
+}
+
+TEST(SummaryTest, AnAnswerOfANumberSaysSomething) {
+  for (const char* answer : {"1912.", "42%", "$5", "No", "\u00a7 4"}) {
+    EXPECT_FALSE(SaysNothing(answer)) << answer;
+  }
+  for (const char* answer : {"", "Nothing.", "\"nothing\"", " - "}) {
+    EXPECT_TRUE(SaysNothing(answer)) << answer;
+  }
 }
 
 }  // namespace

@@ -239,7 +239,7 @@ std::string RoomAdvice(const Options& options, const Model& model,
                        int64_t tokens) {
   const std::optional<std::string> flags =
       LargerContext(options, model, tokens);
-  if (!flags.has_value()) return "";
+  if (!flags.has_value() || flags->empty()) return "";
   return absl::StrCat(tokens > model.info().context
                           ? "stretch the model beyond what it was made for:"
                           : "make room:",

@@ -384,7 +384,7 @@ milliseconds Connection::WriteTime() const {
 
 void Connection::End() {
   ends_ = true;
-  stream_.cancel();  // what is being written gets no more time
+  stream_.cancel();  // a write that is under way gets no more time
 }
 
 asio::awaitable<void> Connection::Serve() {

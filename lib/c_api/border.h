@@ -12,10 +12,12 @@
 #include <exception>
 #include <new>
 #include <string_view>
+#include <type_traits>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "include/tiercel.h"
+#include "lib/c_api/callers_thread.h"
 #include "lib/status/error.h"
 #include "lib/status/status_macros.h"
 
@@ -46,6 +48,20 @@ __attribute__((no_sanitize("undefined"))) tiercel_status Reported(
     return ReportError(TIERCEL_FAILED, "internal",
                        "a callback threw what is no std::exception", error);
   }
+}
+
+// Reports `body` as Reported does, with the calling thread prepared. A body
+// with callbacks of the program takes the thread, which calls them.
+template <typename Body>
+tiercel_status AtBoundary(tiercel_error* error, Body body) {
+  CallersThread thread;
+  return Reported(error, [&] {
+    if constexpr (std::is_invocable_v<Body, CallersThread&>) {
+      return body(thread);
+    } else {
+      return body();
+    }
+  });
 }
 
 // Reads a caller's struct, whichever version of the header made it. Fields that

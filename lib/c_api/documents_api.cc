@@ -74,19 +74,19 @@ absl::Status FillStruct(const char* name, T* out, const Give& give) {
 }  // namespace
 }  // namespace tiercel
 
+using tiercel::AtBoundary;
 using tiercel::CheckIndex;
 using tiercel::FillStruct;
 using tiercel::Hand;
 using tiercel::NeedArgument;
 using tiercel::NeedArray;
 using tiercel::ReadStruct;
-using tiercel::Reported;
 using tiercel::UsageError;
 
 tiercel_status tiercel_document_open(const tiercel_document_params* params,
                                      tiercel_document** document,
                                      tiercel_error* error) {
-  return Reported(error, [&]() -> absl::Status {
+  return AtBoundary(error, [&]() -> absl::Status {
     RETURN_IF_ERROR(NeedArgument("document", document));
     *document = nullptr;
     tiercel_document_params p;
@@ -113,7 +113,7 @@ void tiercel_document_free(tiercel_document* document) { delete document; }
 tiercel_status tiercel_document_get_info(const tiercel_document* document,
                                          tiercel_document_info* info,
                                          tiercel_error* error) {
-  return Reported(error, [&]() -> absl::Status {
+  return AtBoundary(error, [&]() -> absl::Status {
     RETURN_IF_ERROR(NeedArgument("document", document));
     const tiercel::document::Document& book = document->book;
     return FillStruct("info", info, [&](tiercel_document_info* to) {
@@ -134,7 +134,7 @@ tiercel_status tiercel_document_get_section(const tiercel_document* document,
                                             size_t index,
                                             tiercel_section* section,
                                             tiercel_error* error) {
-  return Reported(error, [&]() -> absl::Status {
+  return AtBoundary(error, [&]() -> absl::Status {
     RETURN_IF_ERROR(NeedArgument("document", document));
     const tiercel::document::Document& book = document->book;
     RETURN_IF_ERROR(CheckIndex("sections", index, book.sections.size()));
@@ -155,7 +155,7 @@ tiercel_status tiercel_document_get_chapter(const tiercel_document* document,
                                             size_t index,
                                             tiercel_chapter* chapter,
                                             tiercel_error* error) {
-  return Reported(error, [&]() -> absl::Status {
+  return AtBoundary(error, [&]() -> absl::Status {
     RETURN_IF_ERROR(NeedArgument("document", document));
     RETURN_IF_ERROR(CheckIndex("chapters", index, document->chapters.size()));
     const tiercel::reader::Chapter& from = document->chapters[index];
@@ -172,7 +172,7 @@ tiercel_status tiercel_document_get_chapter(const tiercel_document* document,
 tiercel_status tiercel_document_get_page(const tiercel_document* document,
                                          size_t index, tiercel_page* page,
                                          tiercel_error* error) {
-  return Reported(error, [&]() -> absl::Status {
+  return AtBoundary(error, [&]() -> absl::Status {
     RETURN_IF_ERROR(NeedArgument("document", document));
     const tiercel::document::Document& book = document->book;
     RETURN_IF_ERROR(CheckIndex("pages", index, book.pages.size()));
@@ -197,7 +197,7 @@ tiercel_status tiercel_document_excerpt(const tiercel_document* document,
                                         const tiercel_excerpt* choice,
                                         tiercel_document** excerpt,
                                         tiercel_error* error) {
-  return Reported(error, [&]() -> absl::Status {
+  return AtBoundary(error, [&]() -> absl::Status {
     RETURN_IF_ERROR(NeedArgument("excerpt", excerpt));
     *excerpt = nullptr;
     RETURN_IF_ERROR(NeedArgument("document", document));
@@ -232,7 +232,7 @@ tiercel_status tiercel_document_parts(const tiercel_document* document,
                                       size_t usual_bytes, tiercel_fits fits,
                                       tiercel_on_part on_part, void* user_data,
                                       tiercel_error* error) {
-  return Reported(error, [&]() -> absl::Status {
+  return AtBoundary(error, [&]() -> absl::Status {
     RETURN_IF_ERROR(NeedArgument("document", document));
     RETURN_IF_ERROR(NeedArgument("fits", reinterpret_cast<const void*>(fits)));
     RETURN_IF_ERROR(
@@ -262,7 +262,7 @@ tiercel_status tiercel_document_parts(const tiercel_document* document,
 tiercel_status tiercel_document_place(const tiercel_document* document,
                                       size_t begin, size_t end, char* text,
                                       size_t* size, tiercel_error* error) {
-  return Reported(error, [&]() -> absl::Status {
+  return AtBoundary(error, [&]() -> absl::Status {
     RETURN_IF_ERROR(NeedArgument("document", document));
     RETURN_IF_ERROR(tiercel::NeedPlace("text", text, size));
     const size_t bytes = document->book.text.size();

@@ -1,5 +1,7 @@
 // The library of documents as a program in C uses it.
 
+#include <fenv.h>
+
 #include <cstddef>
 #include <fstream>
 #include <stdexcept>
@@ -335,6 +337,29 @@ TEST(DocumentsApiTest, WrongCallsAreErrors) {
 }
 
 // A program with an older header has a shorter struct, whatever lies behind it.
+// A program may have traps on: they are its own.
+TEST(DocumentsApiTest, ItComputesWithoutTheProgramsTraps) {
+  feenableexcept(FE_DIVBYZERO | FE_INEXACT);
+  Opened book = OpenBytes(kBook);
+  const tiercel_document_info info = book.Info();
+  EXPECT_EQ(fegetexcept(), FE_DIVBYZERO | FE_INEXACT);
+  fedisableexcept(FE_ALL_EXCEPT);
+  EXPECT_GT(info.num_sections, 0u);
+}
+
+// Errors name the fields of the header, not the flags of the command line.
+TEST(DocumentsApiTest, ErrorsNameFields) {
+  Opened book = OpenBytes(kBook);
+  auto choice = TIERCEL_INIT(tiercel_excerpt);
+  choice.chapters = "Q";
+  Opened excerpt;
+  EXPECT_EQ(tiercel_document_excerpt(book.document, &choice, &excerpt.document,
+                                     &excerpt.error),
+            TIERCEL_INVALID_INPUT);
+  EXPECT_THAT(excerpt.message(), HasSubstr("chapters: no title has 'Q'"));
+  EXPECT_THAT(excerpt.message(), Not(HasSubstr("--chapters")));
+}
+
 TEST(DocumentsApiTest, AnOlderStructGetsWhatItKnows) {
   Opened book = OpenBytes(kBook);
   auto info = TIERCEL_INIT(tiercel_document_info);

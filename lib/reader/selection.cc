@@ -190,17 +190,17 @@ std::optional<PageRange> PagesOf(const Document& book, const std::string& item,
 
 std::optional<ChapterChoice> ParseChapters(std::string_view text) {
   ChapterChoice choice;
-  if (text.find_first_not_of("0123456789,-") != std::string_view::npos) {
+  if (text.find_first_not_of("0123456789,- ") != std::string_view::npos) {
     choice.title = text;
     if (OneLine(text).empty()) return std::nullopt;
     return choice;
   }
   for (const std::string_view item : Split(text, ',')) {
     const size_t dash = item.find('-');
-    const auto first = DecimalNumber(item.substr(0, dash));
+    const auto first = DecimalNumber(Trimmed(item.substr(0, dash)));
     const auto last = dash == std::string_view::npos
                           ? first
-                          : DecimalNumber(item.substr(dash + 1));
+                          : DecimalNumber(Trimmed(item.substr(dash + 1)));
     if (!first.has_value() || !last.has_value() || *first > *last) {
       return std::nullopt;
     }
@@ -243,13 +243,13 @@ document::Result SelectChapters(const Document& book,
                                 const ChapterChoice& choice) {
   const std::vector<Chapter> chapters = ChaptersOf(book);
   if (chapters.empty()) {
-    return NotFound("no_chapters", "--chapters: the document has none");
+    return NotFound("no_chapters", "chapters: the document has none");
   }
   const std::string there_are = "; there are " + ChapterList(book, kMostListed);
   if (!choice.title.empty()) {
     const std::vector<Run> runs = Titled(book, choice.title);
     if (runs.empty()) {
-      return NotFound("chapter_not_found", "--chapters: no title has '" +
+      return NotFound("chapter_not_found", "chapters: no title has '" +
                                                choice.title + "'" + there_are);
     }
     return ExcerptOf(book, runs);
@@ -266,7 +266,7 @@ document::Result SelectChapters(const Document& book,
     // Both ends must exist, or less would be read than was requested.
     const int64_t found = static_cast<int64_t>(runs.size() - before);
     if (found == 0 || found < range.last - range.first + 1) {
-      std::string message = "--chapters: not all of ";
+      std::string message = "chapters: not all of ";
       message += std::to_string(range.first);
       if (range.first < range.last) message += "-" + std::to_string(range.last);
       message += " are there";
@@ -282,14 +282,14 @@ Document SelectChapter(const Document& book, const Chapter& chapter) {
 
 document::Result SelectPages(const Document& book, const PageChoice& choice) {
   if (book.pages.empty()) {
-    return NotFound("no_pages", "--pages: the document has no page numbers");
+    return NotFound("no_pages", "pages: the document has no page numbers");
   }
   std::vector<Run> runs;
   for (const std::string& item : choice.items) {
     std::string missing;
     const std::optional<PageRange> range = PagesOf(book, item, &missing);
     if (!range.has_value()) {
-      std::string message = "--pages: no page ";
+      std::string message = "pages: no page ";
       message += missing + "; they go from ";
       message += book.pages.front().number + " to ";
       return NotFound("page_not_found", message + book.pages.back().number);

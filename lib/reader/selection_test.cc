@@ -61,7 +61,7 @@ TEST(SelectionTest, ChaptersByNumber) {
   EXPECT_EQ(Chapters("4,1,3-4").text,
             "Loomings\n\none\n\n\nThe Inn\n\nthree\nmore\nThe Bed\n\nfour\n");
   EXPECT_THAT(Refusal(SelectChapters(BookOf(kBook), *ParseChapters("4-5"))),
-              HasSubstr("chapter_not_found: --chapters: not all of 4-5 are "
+              HasSubstr("chapter_not_found: chapters: not all of 4-5 are "
                         "there; there are 1 Loomings, 2 The Bag"));
   EXPECT_THAT(Refusal(SelectChapters(BookOf("x\n"), *ParseChapters("1"))),
               HasSubstr("no_chapters"));
@@ -74,7 +74,7 @@ TEST(SelectionTest, ChaptersByTitle) {
   // A part of a title selects all chapters that have it.
   EXPECT_EQ(Chapters("the b").text, "The Bag\n\ntwo\n\n\nThe Bed\n\nfour\n");
   EXPECT_THAT(Refusal(SelectChapters(BookOf(kBook), *ParseChapters("Whale"))),
-              HasSubstr("chapter_not_found: --chapters: no title has 'Whale'"));
+              HasSubstr("chapter_not_found: chapters: no title has 'Whale'"));
 }
 
 TEST(SelectionTest, PagesAsTheyAreNumbered) {
@@ -86,7 +86,7 @@ TEST(SelectionTest, PagesAsTheyAreNumbered) {
   EXPECT_EQ(Chosen(pages("i,14")).text,
             "front\nHome\n\nLoomings\n\none\n\n\nThe Bed\n\nfour\n");
   EXPECT_THAT(Refusal(pages("15")),
-              HasSubstr("page_not_found: --pages: no page 15; they go from i "
+              HasSubstr("page_not_found: pages: no page 15; they go from i "
                         "to 14"));
   EXPECT_THAT(Refusal(pages("13-12")), HasSubstr("no page 12 at or after 13"));
   EXPECT_THAT(Refusal(SelectPages(BookOf("x\n"), *ParsePages("1"))),

@@ -30,8 +30,15 @@ jinja::Value MakeMessage(jinja::Rendering& rendering,
     return jinja::MakeString(rendering,
                              jinja::Text(text, jinja::Origin::kMessage));
   };
+  // Templates write the names of roles into control tokens, "<|user|>"; they
+  // are no text of a user's.
+  constexpr std::string_view kRoles[] = {"system", "developer", "user",
+                                         "assistant", "tool"};
+  const bool known = std::find(std::begin(kRoles), std::end(kRoles),
+                               message.role) != std::end(kRoles);
   std::vector<jinja::Dict::Item> members = {
-      {jinja::MakeString(rendering, "role"), said(message.role)},
+      {jinja::MakeString(rendering, "role"),
+       known ? jinja::MakeString(rendering, message.role) : said(message.role)},
       {jinja::MakeString(rendering, "content"), said(message.content)}};
   if (!message.reasoning.empty()) {
     members.emplace_back(jinja::MakeString(rendering, "reasoning_content"),

@@ -99,7 +99,7 @@ TEST(ChatTemplateTest, MessagesStayApartInAPlainTemplate) {
       Shown("{% for m in messages %}{{ '<|im_start|>' + m['role'] + '\n' + "
             "m['content'] + '<|im_end|>' }}{% endfor %}",
             "<|im_end|>"),
-      "[<|im_start|>]<user>[\n]<<|im_end|>>[<|im_end|>]");
+      "[<|im_start|>user\n]<<|im_end|>>[<|im_end|>]");
 }
 
 TEST(ChatTemplateTest, EveryOperationKeepsTheOrigin) {
@@ -400,8 +400,8 @@ TEST(ChatTemplateTest, ALongConversationIsNoAttack) {
       "+ '</>' }}{% endfor %}",
       inputs);
   ASSERT_TRUE(pieces.ok()) << pieces.status().message();
-  EXPECT_EQ(pieces->size(), 5001u * 4 + 1);
-  EXPECT_EQ((*pieces)[5000u * 4 + 3].text.size(), size_t{20} << 20);
+  EXPECT_EQ(pieces->size(), 5001u * 2 + 1);
+  EXPECT_EQ((*pieces)[5000u * 2 + 1].text.size(), size_t{20} << 20);
 }
 
 TEST(ChatTemplateTest, BytesThatAreNoUtf8PassThrough) {

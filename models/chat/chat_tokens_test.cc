@@ -213,7 +213,7 @@ TEST(EndsOfTurnTest, WithAndWithoutAMessageBehindIt) {
   EXPECT_THAT(Ends(*t,
                    "{% for m in messages %}<{{ m.role }}>{{ m.content }}"
                    "{% endfor %}"),
-              IsEmpty());  // the role is the message's, not the template's
+              ElementsAre(kFirst));
   EXPECT_THAT(
       Ends(*t,
            "{% for m in messages %}{% if m.role == 'user' %}<user>"

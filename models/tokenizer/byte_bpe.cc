@@ -48,11 +48,14 @@ class ByteBpe : public TextModel {
       const std::optional<std::string> bytes = BytesOfSpelling(token.text);
       if (!bytes || bytes->empty()) continue;
       const int32_t id = static_cast<int32_t>(i);
-      if (bytes->size() == 1) {
-        int32_t& byte_id = model->byte_ids_[static_cast<uint8_t>((*bytes)[0])];
-        if (byte_id == kNoToken) byte_id = id;
-      }
+      model->NoteByte(*bytes, id);
       if (spec.ignore_merges) model->whole_ids_.Insert(*bytes, id);
+    }
+    // A file may call one of its letters special, too: for padding, say.
+    for (size_t i = 0; i < spec.tokens.size(); ++i) {
+      const std::optional<std::string> bytes =
+          BytesOfSpelling(spec.tokens[i].text);
+      if (bytes) model->NoteByte(*bytes, static_cast<int32_t>(i));
     }
     return model;
   }
@@ -83,6 +86,13 @@ class ByteBpe : public TextModel {
   }
 
  private:
+  // Notes the first token of a single byte.
+  void NoteByte(std::string_view bytes, int32_t id) {
+    if (bytes.size() != 1) return;
+    int32_t& byte_id = byte_ids_[static_cast<uint8_t>(bytes.front())];
+    if (byte_id == kNoToken) byte_id = id;
+  }
+
   // Calls look(bytes done) now and then, which decides whether to go on.
   absl::Status EncodePiece(absl::string_view piece, LookFn look, Merger* merger,
                            std::vector<int32_t>* ids) const {

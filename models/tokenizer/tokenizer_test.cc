@@ -53,6 +53,17 @@ Ids Encoded(const Tokenizer& tokenizer, std::string_view text,
   return ids;
 }
 
+// A file may say that a letter of its vocabulary is for padding, too.
+TEST(TokenizerTest, ALetterThatIsSpecialTooSpellsTexts) {
+  TokenizerSpec spec = ByteSpec();
+  spec.tokens[2].type = TokenType::kControl;
+  const auto t = Made(spec);
+  EXPECT_EQ(Encoded(*t, "acb"), (Ids{0, 2, 1}));
+  // One that is a normal token, too, is spelled by that.
+  spec.tokens.push_back({"a", TokenType::kControl, 0});
+  EXPECT_EQ(Encoded(*Made(spec), "acb"), (Ids{0, 2, 1}));
+}
+
 TEST(TokenizerTest, PlainTextNeverBecomesAControlToken) {
   const auto t = Made(ByteSpec());
   EXPECT_EQ(Encoded(*t, "<a>"), (Ids{3, 0, 4}));

@@ -239,6 +239,34 @@ TEST_F(BatchApiTest, AnExceptionEndsAllAndLeavesTheSessionsUsable) {
   EXPECT_EQ(text, alone_[2]);
 }
 
+// A batch that ends drops what the program has not been given, such as a token
+// within a character.
+TEST_F(BatchApiTest, SessionsHoldTheTokensThatWereGiven) {
+  taken_[1].throws = true;
+  size_t within = 0;  // the texts whose next token would be given later
+  std::vector<size_t> before;
+  for (tiercel_session* session : sessions_) {
+    before.push_back(tiercel_session_length(session));
+  }
+  for (uint64_t seed = 0; seed < 60; ++seed) {
+    for (size_t i = 0; i < kCount; ++i) {
+      samplings_[i].seed = seed * kCount + i;
+      samplings_[i].max_tokens = 20;
+      taken_[i].ids.clear();
+      ASSERT_EQ(tiercel_session_truncate(sessions_[i], before[i], &error_),
+                TIERCEL_OK);
+    }
+    EXPECT_EQ(Generate(), TIERCEL_FAILED);
+    for (size_t i = 0; i < kCount; ++i) {
+      ASSERT_EQ(tiercel_session_length(sessions_[i]),
+                before[i] + taken_[i].ids.size())
+          << seed << " " << i;
+      within += taken_[i].ids.size() < 2;
+    }
+  }
+  EXPECT_GT(within, 10u);
+}
+
 TEST_F(BatchApiTest, WrongEntriesBeginNothing) {
   tiercel_model* const model = Open(kModel, TIERCEL_LOAD_ALL);
   const auto params = Sized<tiercel_session_params>();

@@ -4,6 +4,7 @@
 #include <span>
 #include <utility>
 
+#include "absl/cleanup/cleanup.h"
 #include "lib/status/error.h"
 #include "lib/status/status_macros.h"
 #include "runtime/api/session_calls.h"
@@ -26,6 +27,8 @@ absl::Status GenerateIn(tiercel_session* session, SamplingRequest sampling,
       return call_out(ask) ? absl::OkStatus() : CancelledError();
     };
   }
+  size_t num_told = 0;
+  size_t num_untold = 0;  // the batch ended before
   const auto give = [&](const OutputToken& given) {
     tiercel_token token = {.id = given.id,
                            .text = given.text.data(),
@@ -42,10 +45,19 @@ absl::Status GenerateIn(tiercel_session* session, SamplingRequest sampling,
       token.top_ids = log_probs->top_ids.data();
       token.top_log_probs = log_probs->top_log_probs.data();
     }
+    bool told = false;
     const auto tell = [&] {
+      told = true;
       return thread.GoesOn(on_token, user_data, &token);
     };
-    return call_out(tell);
+    const bool more = call_out(tell);
+    (told ? num_told : num_untold) += 1;
+    return more;
+  };
+  // The session keeps the tokens that the program knows.
+  const size_t before = session->session->sequence().tokens().size();
+  const absl::Cleanup drop_untold = [&] {
+    if (num_untold > 0) session->session->Truncate(before + num_told);
   };
   return Stoppable(session, [&] {
     params.within_text =

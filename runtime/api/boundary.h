@@ -24,10 +24,10 @@
 #include "absl/strings/str_cat.h"
 #include "include/tiercel.h"
 #include "lib/c_api/border.h"
+#include "lib/c_api/callers_thread.h"
 #include "lib/status/error.h"
 #include "lib/status/status_macros.h"
 #include "nlohmann/json.hpp"
-#include "runtime/api/callers_thread.h"
 #include "runtime/api/log.h"
 #include "runtime/api/turns.h"
 #include "runtime/generate/dry_breakers.h"
@@ -58,25 +58,12 @@ struct tiercel_session {
   pid_t process = getpid();
   // The tokens that it held when the last turn ended.
   mutable std::atomic<size_t> length = 0;
-  tiercel_session* freed_next = nullptr;  // link in the list of Turns
-  std::atomic<bool> in_queue = false;     // an entry of a queue uses it
+  tiercel_session* freed_next = nullptr;   // link in the list of Turns
+  std::atomic<bool> in_queue = false;      // an entry of a queue uses it
+  mutable std::atomic<int64_t> waits = 0;  // calls that wait for a queue
 };
 
 namespace tiercel {
-
-// Runs `body`, which returns an absl::Status, and reports the result. A body
-// with callbacks of the program takes the thread, which calls them.
-template <typename Body>
-tiercel_status AtBoundary(tiercel_error* error, Body body) {
-  CallersThread thread;
-  return Reported(error, [&] {
-    if constexpr (std::is_invocable_v<Body, CallersThread&>) {
-      return body(thread);
-    } else {
-      return body();
-    }
-  });
-}
 
 // Runs `body`: its exception, or that of a callback, becomes an error. It is
 // for the library's own threads, where AtBoundary is not around the work.

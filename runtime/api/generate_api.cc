@@ -2,6 +2,7 @@
 // known ones.
 
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <numeric>
 #include <string>
@@ -31,6 +32,26 @@ tiercel_finish FinishOf(const std::string& reason) {
 // The most generations of a batch: each is a thread, and a row of a pass.
 constexpr size_t kMostEntries = kMaxStepRows;
 
+// Takes the turns that the entries need, in one order for all threads; the
+// rest if one cannot be had.
+void TakeInOrder(const tiercel_batch_entry* const* entries, size_t count,
+                 std::vector<Turn>* turns, std::vector<const Turns*>* taken) {
+  std::map<const Turns*, const tiercel_session*> sessions;
+  for (size_t i = 0; i < count; ++i) {
+    tiercel_batch_entry entry;
+    if (!ReadStruct("entry", entries[i], &entry).ok()) continue;
+    if (entry.session == nullptr) continue;
+    sessions.emplace(entry.session->turns.get(), entry.session);
+  }
+  const Turns::InOrder ordered;
+  for (const auto& [own, session] : sessions) {
+    absl::StatusOr<Turn> turn = TurnAt(session);
+    if (!turn.ok()) return;
+    turns->push_back(*std::move(turn));
+    taken->push_back(own);
+  }
+}
+
 // Reads the entries, and takes a turn at each session and its forks. Errors:
 // those of ReadStruct and TurnAt; invalid_argument.
 absl::Status ReadEntries(const tiercel_batch_entry* const* entries,
@@ -43,6 +64,7 @@ absl::Status ReadEntries(const tiercel_batch_entry* const* entries,
   }
   RETURN_IF_ERROR(NeedArray("entries", entries, count));
   std::vector<const Turns*> taken;
+  TakeInOrder(entries, count, turns, &taken);
   for (size_t i = 0; i < count; ++i) {
     const std::string name = absl::StrCat("entries ", i);
     const auto take =

@@ -11,7 +11,7 @@
 
 #include "absl/status/status.h"
 #include "include/tiercel.h"
-#include "runtime/api/callers_thread.h"
+#include "lib/c_api/callers_thread.h"
 
 namespace tiercel {
 

@@ -127,7 +127,8 @@ absl::Status Queue::Wait() {
   RETURN_IF_ERROR(CheckProcess());
   if (IsInCallback()) {
     return UsageError("invalid_argument",
-                      "queue: a callback of it cannot wait for it");
+                      "queue: a callback of it, or of a call for which it "
+                      "waits, cannot wait for it");
   }
   std::unique_lock<std::mutex> lock(mutex_);
   changed_.wait(lock, [&] {

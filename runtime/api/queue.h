@@ -17,8 +17,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "include/tiercel_queue.h"
+#include "lib/c_api/callers_thread.h"
 #include "runtime/api/batch_entry.h"
-#include "runtime/api/callers_thread.h"
 #include "runtime/api/turns.h"
 #include "runtime/model/model.h"
 #include "runtime/session/batch.h"
@@ -41,12 +41,14 @@ class Queue {
   absl::Status Add(const tiercel_batch_entry* entry, tiercel_on_end on_end);
   // Errors: forked, in another process than the one that made it.
   absl::Status CheckProcess() const;
-  // Returns true in a callback of an entry.
+  // Returns true in a callback of an entry, or of a call for which the queue
+  // waits.
   bool IsInCallback() const {
-    return std::this_thread::get_id() == thread_.get_id();
+    return std::this_thread::get_id() == thread_.get_id() ||
+           Turns::HasLent(thread_.get_id());
   }
-  // Waits until all entries have ended. Errors: invalid_argument, on the
-  // queue's thread.
+  // Waits until all entries have ended. Errors: invalid_argument, in such a
+  // callback.
   absl::Status Wait();
   size_t running() const;
   size_t waiting() const;

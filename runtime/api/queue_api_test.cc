@@ -17,6 +17,7 @@
 #include "gmock/gmock.h"
 #include "include/tiercel_queue.h"
 #include "runtime/api/api_fixture_for_test.h"
+#include "runtime/api/boundary.h"
 
 namespace tiercel::queue_api_test {
 namespace {
@@ -42,6 +43,7 @@ struct Person {
   size_t cancels_at = SIZE_MAX;  // ... after which its session is cancelled
   size_t frees_at = SIZE_MAX;    // ... after which its session is freed
   bool freed_at_end = false;
+  std::atomic<bool> pauses = false;  // its callbacks do not return
   tiercel_queue* queue = nullptr;
   Person* follows = nullptr;          // is added when this one has ended
   tiercel_status added = TIERCEL_OK;  // the status of that
@@ -59,6 +61,7 @@ int Take(void* to, const tiercel_token* token) {
       std::max(person.most_running, tiercel_queue_running(person.queue));
   const size_t given = person.ids.size();
   person.given = given;
+  while (person.pauses) std::this_thread::yield();
   if (given == person.throws_at) throw std::runtime_error("as asked");
   if (given == person.cancels_at) tiercel_session_cancel(person.session);
   if (given == person.frees_at) tiercel_session_free(person.session);
@@ -257,6 +260,99 @@ TEST_F(QueueApiTest, CallsWithinCallsGoOnBesideIt) {
   EXPECT_EQ(within.forks, 8);
   Wait();
   tiercel_session_free(other);
+}
+
+// Batches take the turns of two texts in one order, whatever their own is.
+TEST_F(QueueApiTest, BatchesOverTwoTextsNeverWaitForEachOther) {
+  const auto plain = Sized<tiercel_session_params>();
+  tiercel_session* other = nullptr;
+  ASSERT_EQ(tiercel_session_create(model_, &plain, &other, &error_),
+            TIERCEL_OK);
+  Read(other, "Far away, in the hills,");
+  std::vector<tiercel_session*> forks = {Fork(session_), Fork(other),
+                                         Fork(other), Fork(session_)};
+  MakeQueue(2);
+  Person& person = Ask(" Then", 450);
+  Person& of_other = Ask("", 450);
+  tiercel_session_free(std::exchange(of_other.session, Fork(other)));
+  Add(person);
+  Add(of_other);
+  std::vector<std::thread> threads;
+  for (size_t t = 0; t < 2; ++t) {
+    threads.emplace_back([&forks, t] {
+      for (int i = 0; i < 20; ++i) {
+        auto sampling = Sized<tiercel_sampling>();
+        sampling.max_tokens = 1;
+        tiercel_batch_entry entries[2];
+        tiercel_status statuses[2];
+        const tiercel_batch_entry* list[2];
+        for (size_t k = 0; k < 2; ++k) {
+          entries[k] = Sized<tiercel_batch_entry>();
+          entries[k].session = forks[2 * t + k];
+          entries[k].sampling = &sampling;
+          entries[k].status = &statuses[k];
+          list[k] = &entries[k];
+        }
+        (void)tiercel_generate_batch(list, 2, nullptr);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  tiercel_session_cancel(person.session);
+  tiercel_session_cancel(of_other.session);
+  Wait();
+  forks.push_back(other);
+  for (tiercel_session* session : forks) tiercel_session_free(session);
+}
+
+// A session may be freed while a call on it waits for the queue.
+TEST_F(QueueApiTest, ASessionThatIsFreedWhileItsCallWaitsIsCancelled) {
+  MakeQueue(1);
+  tiercel_session* const fork = Fork(session_);
+  Person& person = Ask(" Then", 450);
+  person.pauses = true;
+  Add(person);
+  while (person.given == 0) std::this_thread::yield();
+  tiercel_status status = TIERCEL_OK;
+  std::thread call([&] {
+    auto sampling = Sized<tiercel_sampling>();
+    sampling.max_tokens = 400;
+    sampling.ignore_eos = 1;
+    status =
+        tiercel_session_generate(fork, &sampling, nullptr, nullptr, nullptr);
+  });
+  while (fork->waits == 0) std::this_thread::yield();
+  tiercel_session_free(fork);
+  person.pauses = false;
+  call.join();
+  EXPECT_EQ(status, TIERCEL_CANCELLED);
+  tiercel_session_cancel(person.session);
+  Wait();
+}
+
+// A callback of a call for which the queue waits cannot wait for the queue.
+TEST_F(QueueApiTest, ACallThatTheQueueWaitsForCannotWaitForIt) {
+  MakeQueue(1);
+  Person& person = Ask(" Then", 450);
+  Add(person);
+  while (person.given == 0) std::this_thread::yield();
+  auto sampling = Sized<tiercel_sampling>();
+  sampling.max_tokens = 1;
+  sampling.ignore_eos = 1;
+  const auto on_token = [](void* to, const tiercel_token*) {
+    auto* const queue = static_cast<tiercel_queue*>(to);
+    EXPECT_EQ(tiercel_queue_wait(queue, nullptr), TIERCEL_USAGE);
+    tiercel_queue_free(queue);  // does nothing
+    return 0;
+  };
+  tiercel_session* const fork = Fork(session_);
+  EXPECT_EQ(
+      tiercel_session_generate(fork, &sampling, on_token, queue_, &error_),
+      TIERCEL_OK);
+  EXPECT_EQ(person.ends, 0);
+  tiercel_session_cancel(person.session);
+  Wait();
+  tiercel_session_free(fork);
 }
 
 TEST_F(QueueApiTest, OneThatFailsOrIsFreedEndsAlone) {

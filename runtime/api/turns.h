@@ -18,9 +18,10 @@ namespace tiercel {
 // waits until the queue lends it. Thread-safe.
 class Turns {
  public:
-  // Takes the turn. Returns false if another call has it, or the calling thread
-  // has, or would have to wait and never does.
-  bool Take();
+  // Takes the turn for a call on `session`. Returns false if another call has
+  // it, or the calling thread has, or would have to wait and may not, because
+  // it has a turn that a queue has lent, and so has another thread that waits.
+  bool Take(const tiercel_session& session);
   // Ends the turn, and deletes sessions that were freed during it.
   void End();
   // Deletes `session` in a turn of its own, or at the end of the current turn,
@@ -29,8 +30,23 @@ class Turns {
 
   // ---- For a queue, which works on one thread ----
 
+  // While it lives, the thread takes the turns of one call in the order of
+  // their addresses, so that two threads never wait for each other.
+  class InOrder {
+   public:
+    InOrder();
+    ~InOrder();
+    InOrder(const InOrder&) = delete;
+    InOrder& operator=(const InOrder&) = delete;
+
+   private:
+    const bool before_;
+  };
+
   // The calling thread waits for no queue, since others may wait for it.
   static void NeverWait();
+  // Returns true if the calling thread has a turn that this queue has lent.
+  static bool HasLent(std::thread::id queue);
   // Takes the turn for the queue of `thread`. Returns false if a call or
   // another queue has it.
   bool TakeFor(std::thread::id thread);

@@ -203,7 +203,7 @@ def chat_tokens(model: Any, messages: Iterable[Message], think: bool | None,
             raise wrong_type(place, "a dict in each place", message)
         check_names(place, message, _MESSAGE)
         for name in _MESSAGE[:2]:
-            if name not in message:
+            if message.get(name) is None:
                 raise TypeError(f"{place}: a message has no {name!r}")
         each.struct_size = ffi.sizeof("tiercel_message")
         texts = {name: ffi.new("char[]", utf8(message[name], place))

@@ -1,4 +1,4 @@
-#include "runtime/api/callers_thread.h"
+#include "lib/c_api/callers_thread.h"
 
 #include <pthread.h>
 #include <signal.h>

@@ -1,5 +1,5 @@
-#ifndef TIERCEL_RUNTIME_API_CALLERS_THREAD_H_
-#define TIERCEL_RUNTIME_API_CALLERS_THREAD_H_
+#ifndef TIERCEL_LIB_C_API_CALLERS_THREAD_H_
+#define TIERCEL_LIB_C_API_CALLERS_THREAD_H_
 
 #include <cfenv>
 
@@ -61,4 +61,4 @@ class CallersThread {
 
 }  // namespace tiercel
 
-#endif  // TIERCEL_RUNTIME_API_CALLERS_THREAD_H_
+#endif  // TIERCEL_LIB_C_API_CALLERS_THREAD_H_
