@@ -164,6 +164,19 @@ class ThinkTest(Case):
         self.assertNotIn("--think off", " ".join(
             self.document(*self.summarized())["warnings"]))
 
+    def test_answers_of_parts_and_chapters_say_so_too(self):
+        flags = self.summarized("-n", "2")[2:]
+        text = b"A boat came in.\n\n" * 100
+        book = self.path("chapters.txt", b"".join(
+            b"Chapter %d\n\n" % i + text for i in (1, 2, 3)))
+        for command in (["ask", book, "Who?"], ["summarize", book, "--each"]):
+            document = self.document(*command, *flags)
+            said = " ".join(document["warnings"])
+            self.assertIn("ended within a thought and have no", said, command)
+            self.assertNotIn("says anything", said)
+            self.assertEqual({output["finish_reason"]
+                              for output in document["output"]}, {"length"})
+
     def test_the_next_turn_has_it_if_the_template_wants_it(self):
         wants = told_model.CHATML.replace(
             "assistant\n",

@@ -41,7 +41,6 @@ class BookSummaryWriter {
 
 Json BookSummaryWriter::Document() const {
   const std::string text = Text();
-  const bool lost = text.empty() && summary_.cut + summary_.unanswered > 0;
   Json parts = PartsOf(book_, summary_, /*first_token=*/0);
   if (summary_.levels.back().size() > 1) {  // adds the summary as a whole
     Node whole = {0, book_.text.size(), 0, summary_.book_tokens, {}};
@@ -55,7 +54,7 @@ Json BookSummaryWriter::Document() const {
        {"output",
         {{{"text", text},
           {"tokens", TokensOf(summary_)},
-          {"finish_reason", lost || WasCut(summary_) ? "length" : "stop"}}}}},
+          {"finish_reason", WasCut(summary_) ? "length" : "stop"}}}}},
       {&summary_},
       {{"at_once", summary_.at_once},
        {"predicted", PredictedOf(options_, summary_)},
@@ -110,18 +109,9 @@ std::vector<std::string> BookSummaryWriter::LeafHeadings() const {
 }
 
 absl::Status BookSummaryWriter::Write() {
-  const auto warn = [this](std::string warning) {
-    summary_.warnings.push_back(std::move(warning));
-    WriteWarnings({summary_.warnings.back()});
-  };
-  if (summary_.cut > 0) {
-    warn(absl::StrCat("the summaries of ", Parts(summary_.cut), " were cut at ",
-                      summary_.answer, " tokens; -n N for more"));
-  }
-  if (summary_.unanswered > 0) {
-    warn(absl::StrCat(Parts(summary_.unanswered),
-                      " ended within a thought and have no summary; --think "
-                      "off, or -n N for more"));
+  for (std::string& loss : LossesOf(summary_, "summary", "summaries")) {
+    WriteWarnings({loss});
+    summary_.warnings.push_back(std::move(loss));
   }
   if (options_.json) {  // one document only, so notes must be written first
     absl::Status noted = WriteNotes(options_, Notes());
@@ -167,9 +157,12 @@ Json TokensOf(const BookSummary& summary) {
 }
 
 bool WasCut(const BookSummary& summary) {
-  const BookSummary::Level& last = summary.levels.back();
-  return std::any_of(last.begin(), last.end(),
-                     [](const Node& node) { return node.writing.cut; });
+  const auto& last = summary.levels.back();
+  const bool cut = std::any_of(last.begin(), last.end(), [](const Node& node) {
+    return node.writing.cut;
+  });
+  const bool lost = summary.cut + summary.unanswered > 0;
+  return cut || (lost && TextOf(summary).empty());
 }
 
 Json PartsOf(const document::Document& book, const BookSummary& summary,
@@ -243,6 +236,22 @@ std::string TookOf(const Options& options, const BookSummary& summary) {
     }
   }
   return absl::StrCat(took, ", seed ", options.sampling.seed.value_or(0), "\n");
+}
+
+std::vector<std::string> LossesOf(const BookSummary& tree, const char* text,
+                                  const char* texts) {
+  std::vector<std::string> losses;
+  if (tree.cut > 0) {
+    losses.push_back(absl::StrCat("the ", texts, " of ", Parts(tree.cut),
+                                  " were cut at ", tree.answer,
+                                  " tokens; -n N for more"));
+  }
+  if (tree.unanswered > 0) {
+    losses.push_back(absl::StrCat(Parts(tree.unanswered),
+                                  " ended within a thought and have no ", text,
+                                  "; --think off, or -n N for more"));
+  }
+  return losses;
 }
 
 std::string Parts(size_t count) {

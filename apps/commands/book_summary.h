@@ -65,6 +65,10 @@ std::string TextOf(const BookSummary& summary);
 Json TokensOf(const BookSummary& summary);
 // Returns true if one of the last level's texts was cut.
 bool WasCut(const BookSummary& summary);
+// Sentences on texts of parts that were cut, or are lost; `text` and `texts`
+// are the words for one and for several.
+std::vector<std::string> LossesOf(const BookSummary& tree, const char* text,
+                                  const char* texts);
 // The entry in "parts" of a text.
 Json PartOf(const document::Document& book, size_t level, const Node& node);
 // The entries of all levels; `first_token` is that of `book` in a longer one.

@@ -91,6 +91,10 @@ absl::Status Chapters::Summarize(const reader::Chapter& chapter,
                               /*warnings=*/{}, too_long));
   warnings_.insert(warnings_.end(), one.tree.warnings.begin(),
                    one.tree.warnings.end());
+  for (const std::string& loss : LossesOf(one.tree, "summary", "summaries")) {
+    warnings_.push_back(absl::StrCat(one.name, ": ", loss));
+    WriteWarnings({warnings_.back()});
+  }
   const bool is_first = done_.empty();
   done_.push_back(std::move(one));
   if (options_.json) return absl::OkStatus();

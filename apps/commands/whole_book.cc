@@ -25,6 +25,10 @@ struct Answered {
 
   const Node& answer() const { return tree.levels.back().front(); }
   const BookSummary::Level& parts() const { return tree.levels.front(); }
+  // Parts may have said something that did not become an answer.
+  bool IsLost() const {
+    return answer().writing.text.empty() && tree.cut + tree.unanswered > 0;
+  }
   size_t asked() const {
     return static_cast<size_t>(
         std::count_if(parts().begin(), parts().end(),
@@ -100,16 +104,19 @@ absl::Status BookAnswers::Answer(const std::string& question,
                    answered.tree.warnings.end());
   const size_t asked = answered.asked();
   const size_t left = answered.parts().size() - asked;
-  if (answered.answer().writing.text.empty()) {
+  const bool is_alone = options_.questions.size() <= 1;
+  const std::string of_question = is_alone ? "" : absl::StrCat(": ", question);
+  for (const std::string& loss : LossesOf(answered.tree, "answer", "answers")) {
+    Warn(loss + of_question);
+  }
+  if (answered.answer().writing.text.empty() && !answered.IsLost()) {
     Warn(absl::StrCat("no part of the text", left > 0 ? " that was read" : "",
                       " says anything about: ", question));
   }
   if (left > 0) {
-    const bool is_alone = options_.questions.size() <= 1;
     Warn(absl::StrCat("the answer is from ", asked, " of ",
                       Parts(answered.parts().size()),
-                      "; --effort full reads the others, too",
-                      is_alone ? "" : absl::StrCat(": ", question)));
+                      "; --effort full reads the others, too", of_question));
   }
   return options_.json ? absl::OkStatus() : Write(answered);
 }
@@ -166,12 +173,13 @@ Json BookAnswers::Document() const {
   for (size_t i = 0; i < answered_.size(); ++i) {
     const Answered& one = answered_[i];
     const reader::Writing& answer = one.answer().writing;
-    outputs.push_back({{"question", one.question},
-                       {"text", answer.text},
-                       {"tokens", answer.tokens},
-                       {"finish_reason", answer.cut ? "length" : "stop"},
-                       {"prompt_tokens", one.tree.spent.prompt_tokens()},
-                       {"cached_tokens", one.tree.spent.cached_tokens()}});
+    outputs.push_back(
+        {{"question", one.question},
+         {"text", answer.text},
+         {"tokens", answer.tokens},
+         {"finish_reason", answer.cut || one.IsLost() ? "length" : "stop"},
+         {"prompt_tokens", one.tree.spent.prompt_tokens()},
+         {"cached_tokens", one.tree.spent.cached_tokens()}});
     for (Json& part : PartsOf(book_, one.tree, /*first_token=*/0)) {
       part["question"] = i;
       for (Json& quotation :

@@ -20,6 +20,7 @@
 #include "models/tokenizer/hf_json.h"
 #include "models/tokenizer/hf_pipeline.h"
 #include "models/tokenizer/hf_settings.h"
+#include "models/tokenizer/nfc.h"
 #include "models/tokenizer/tokenizer_spec.h"
 
 namespace tiercel {
@@ -135,9 +136,7 @@ void MarkBytes(TokenizerSpec* spec) {
 // within a text, unless a mark behind it composes with its last character.
 bool IsStable(std::string_view text, const TokenizerSpec& spec) {
   if (spec.kind == TokenizerSpec::Kind::kByteLevel) {
-    return !spec.nfc || std::all_of(text.begin(), text.end(), [](char c) {
-      return absl::ascii_isascii(static_cast<unsigned char>(c));
-    });
+    return !spec.nfc || IsFixedInNfc(text);
   }
   if (!spec.prefixes_spaces) return true;  // Metaspace is no normaliser
   // Prepend would put a space before the token.
@@ -280,10 +279,14 @@ void ReadEnds(const Json& side_files, const Json& file,
     spec->eos = IdOfConfig(*spec, Member(config, "eos_token_id"));
   }
   const Json& adds_bos = settings.Get("add_bos_token");
-  spec->adds_bos =
-      spec->bos && (adds_bos.is_boolean()
-                        ? IsTrue(adds_bos)
-                        : spec->adds_bos || IdOf(*spec, first) == spec->bos);
+  if (adds_bos.is_boolean()) {
+    spec->adds_bos = spec->bos && IsTrue(adds_bos);
+    return;
+  }
+  // The template adds its own token, whatever else is named.
+  const std::optional<int32_t> added = IdOf(*spec, first);
+  if (added.has_value()) spec->bos = added;
+  spec->adds_bos = spec->bos && (spec->adds_bos || added.has_value());
 }
 
 absl::Status ReadTokenizerJson(const Json& file, TokenizerSpec* spec) {

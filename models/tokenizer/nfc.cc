@@ -84,4 +84,30 @@ std::string ComposeNfc(std::string_view text) {
   return composed;
 }
 
+bool IsFixedInNfc(std::string_view text) {
+  constexpr char32_t kJamo[2] = {0x1100, 0x11ff};  // they form syllables
+  constexpr uint16_t kComposesNever = UINT16_MAX;
+  for (size_t i = 0; i < text.size();) {
+    const Utf8Char c = Utf8At(text, i);
+    i += c.bytes;
+    if (c.code_point < 0x80) continue;
+    if (c.code_point == kNoCodePoint ||
+        (kJamo[0] <= c.code_point && c.code_point <= kJamo[1])) {
+      return false;
+    }
+    const auto code_point = static_cast<utf8proc_int32_t>(c.code_point);
+    utf8proc_int32_t parts[4];
+    const utf8proc_ssize_t count = utf8proc_decompose_char(
+        code_point, parts, 4,
+        static_cast<utf8proc_option_t>(UTF8PROC_STABLE | UTF8PROC_DECOMPOSE),
+        /*last_boundclass=*/nullptr);
+    const utf8proc_property_t& property = *utf8proc_get_property(code_point);
+    if (count != 1 || parts[0] != code_point || property.combining_class != 0 ||
+        property.comb_index != kComposesNever) {
+      return false;
+    }
+  }
+  return true;
+}
+
 }  // namespace tiercel

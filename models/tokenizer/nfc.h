@@ -11,6 +11,11 @@ namespace tiercel {
 // the longest run of combining marks.
 std::string ComposeNfc(std::string_view text);
 
+// Returns whether NFC leaves the text as it is wherever it stands, and makes it
+// of nothing else, unless a mark behind it composes with an ASCII character at
+// its end.
+bool IsFixedInNfc(std::string_view text);
+
 }  // namespace tiercel
 
 #endif  // TIERCEL_MODELS_TOKENIZER_NFC_H_

@@ -37,6 +37,32 @@ TEST(NfcTest, ByHand) {
   EXPECT_EQ(ComposeNfc("\u1f82"), "\u1f82");  // decomposes into four
 }
 
+TEST(NfcTest, FixedTextsStayWhereverTheyStand) {
+  for (const char* fixed : {"", "ab", "\u4e2d\u6587", "\U0001f600", "\u0448"}) {
+    EXPECT_TRUE(IsFixedInNfc(fixed)) << fixed;
+  }
+  for (const char* other : {"\u00c9", "\ud55c\uad6d", "\u1161", "e\u0301",
+                            "\u212b", "\u09be", "\xff"}) {
+    EXPECT_FALSE(IsFixedInNfc(other)) << other;
+  }
+  int fixed = 0;
+  for (char32_t c = 0x80; c < 0x20000; ++c) {
+    if (0xd800 <= c && c < 0xe000) continue;
+    std::string text;
+    AppendUtf8(c, &text);
+    if (!IsFixedInNfc(text)) continue;
+    ++fixed;
+    for (const char* before : {"a", "\u1100", "\uac00", "\u09c7", "\u0b92"}) {
+      ASSERT_EQ(ComposeNfc(before + text), before + text) << unsigned{c};
+    }
+    for (const char* behind :
+         {"\u0301", "\u0323", "\u3099", "\u11a8", "\u0bd7"}) {
+      ASSERT_EQ(ComposeNfc(text + behind), text + behind) << unsigned{c};
+    }
+  }
+  EXPECT_GT(fixed, 40'000);
+}
+
 TEST(NfcTest, BytesThatAreNotUtf8StayAndSeparate) {
   EXPECT_EQ(ComposeNfc("e\xff\u0301"), "e\xff\u0301");
   EXPECT_EQ(ComposeNfc("\xcc"), "\xcc");
