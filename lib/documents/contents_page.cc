@@ -66,7 +66,8 @@ class Matcher {
 
   // Returns the heading of the entry that begins at `first`, at `after` or
   // behind it, and the number of lines that the entry has: the most with which
-  // there is such a heading. A line with a label is another entry.
+  // there is such a heading. A line with a label is another entry, and so is
+  // the one behind a label that has a heading of its own.
   std::pair<std::optional<size_t>, size_t> LineOf(size_t first,
                                                   size_t after) const {
     size_t num_lines = 1;
@@ -81,7 +82,13 @@ class Matcher {
         keys.title += entries_[first + i].all;
       }
       std::optional<size_t> line = NextLine(keys.all, after);
-      if (!line.has_value()) line = NextLine(keys.title, after);
+      if (!line.has_value()) {
+        line = NextLine(keys.title, after);
+        const bool is_label = num_lines > 1 && entries_[first].title.empty();
+        const std::optional<size_t> own =
+            is_label ? NextLine(entries_[first].all, after) : std::nullopt;
+        if (own.has_value() && own < line) continue;
+      }
       if (line.has_value()) return {line, num_lines};
     }
     return {std::nullopt, 0};

@@ -4,7 +4,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "lib/documents/document.h"
+#include "lib/documents/plain_text_for_test.h"
 
 namespace tiercel::document {
 namespace {
@@ -12,41 +12,6 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-
-// A paragraph longer than any entry of a table of contents.
-std::string Prose(int lines = 8) {
-  std::string text = "\n";
-  for (int i = 0; i < lines; ++i) {
-    text += "It was the way of the wind there to turn at night, and to rest.\n";
-  }
-  return text + "\n";
-}
-
-Document ReadAsText(const std::string& text) {
-  Document document;
-  document.text = text;
-  ReadPlainText(&document);
-  FinishOutline(&document);
-  return document;
-}
-
-// Returns "level label|title" for each section, at its position in the text.
-std::string Tree(const std::string& text) {
-  const Document document = ReadAsText(text);
-  std::string lines;
-  for (const Section& s : document.sections) {
-    lines += std::to_string(s.level) + " " + s.label + "|" + s.title + "\n";
-    const std::string& begun = s.label.empty() ? s.title : s.label;
-    const std::string line = document.text.substr(
-        s.begin, document.text.find('\n', s.begin) - s.begin);
-    EXPECT_THAT(line, HasSubstr(begun.substr(0, 2))) << s.begin;
-    EXPECT_TRUE(s.begin == 0 || document.text[s.begin - 1] == '\n' ||
-                document.text[s.begin - 1] == ' ' ||
-                document.text[s.begin - 1] == '\f' ||
-                document.text.compare(s.begin - 3, 3, "\u3000") == 0);
-  }
-  return lines;
-}
 
 TEST(PlainTextTest, WordsAndNumbers) {
   EXPECT_EQ(Tree("My book\n\nCHAPTER I. The Road\n" + Prose() +
