@@ -333,11 +333,13 @@ Found KeywordThenNumber(std::u32string_view text) {
 }
 
 // "3. kapitel", "erstes kapitel", "première partie", "the first book".
+// "3 chapter i" is a page number and a running head.
 Found NumberThenKeyword(std::u32string_view text) {
   Scanner scanner(text);
   if (scanner.Skip(U"the ")) scanner.SkipBlanks();
   int number = scanner.TakeDigits();
-  if (number > 0) {
+  const bool is_arabic = number > 0;
+  if (is_arabic) {
     for (const std::u32string_view ending :
          {U"st", U"nd", U"rd", U"th", U".", U"º", U"ª"}) {
       if (scanner.Skip(ending)) break;
@@ -348,8 +350,10 @@ Found NumberThenKeyword(std::u32string_view text) {
     scanner.Skip(U".");
   }
   if (number == 0 || scanner.SkipBlanks() == 0) return {};
+  const size_t keyword = scanner.at();
   const Rank rank = scanner.TakeKeyword();
   if (rank == Rank::kNone) return {};
+  if (is_arabic && KeywordThenNumber(text.substr(keyword)).end > 0) return {};
   return {scanner.at(), rank, number, 1};
 }
 

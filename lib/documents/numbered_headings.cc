@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "lib/documents/labels.h"
+#include "lib/documents/page_numbers.h"
 #include "lib/documents/text_writer.h"
 #include "lib/documents/unicode.h"
 
@@ -244,6 +245,47 @@ void DropListed(const std::vector<TextLine>& lines,
   *candidates = std::move(kept);
 }
 
+// Returns true if `title` is another's, or none, and a page number.
+bool HasPageNumber(std::string_view title, std::string_view other) {
+  const size_t number = title.find_last_not_of("0123456789") + 1;
+  if (number == title.size()) return false;
+  const std::string key = HeadingKey(title.substr(0, number));
+  return key.empty() || key == HeadingKey(other);
+}
+
+// Drops the running heads of pages: "CHAPTER I  12" below that chapter's
+// heading, and, if they are many, headings that are the same as the one before.
+void DropRunningHeads(std::vector<Candidate>* candidates) {
+  constexpr size_t kManyHeads = 3;
+  std::vector<bool> is_numbered(candidates->size());
+  std::vector<bool> is_same(candidates->size());
+  const Candidate* heading = nullptr;
+  size_t num_same = 0;
+  for (size_t i = 0; i < candidates->size(); ++i) {
+    const Candidate& here = (*candidates)[i];
+    const Label& label = here.label;
+    const bool is_named =
+        label.rank != Rank::kNone && label.rank != Rank::kNumber;
+    if (heading == nullptr || !is_named || here.is_listed ||
+        KeyOf(*heading) != KeyOf(here)) {
+      heading = is_named ? &here : nullptr;
+      continue;
+    }
+    is_numbered[i] = HasPageNumber(label.title, heading->label.title);
+    is_same[i] = label.title.empty() ||
+                 HeadingKey(label.title) == HeadingKey(heading->label.title);
+    num_same += is_same[i] ? 1 : 0;
+  }
+  const bool are_many =
+      num_same >= kManyHeads && num_same * 4 >= candidates->size();
+  std::vector<Candidate> kept;
+  for (size_t i = 0; i < candidates->size(); ++i) {
+    if (is_numbered[i] || (is_same[i] && are_many)) continue;
+    kept.push_back(std::move((*candidates)[i]));
+  }
+  *candidates = std::move(kept);
+}
+
 // Returns the level by rank. A heading without a label or with only a number is
 // a chapter.
 int LevelOf(const Candidate& candidate) {
@@ -342,7 +384,21 @@ std::vector<Candidate> NamedCandidates(const std::vector<TextLine>& lines,
   if (!has_named && contents.headings.empty()) return {};
   // All that a complete table lists stands behind it, however short it is.
   if (!all_complete) DropListed(lines, &candidates);
+  DropRunningHeads(&candidates);
   return candidates;
+}
+
+// Returns true if nearly all candidates are bare numbers, those of pages.
+bool ArePages(const std::vector<TextLine>& lines,
+              const std::vector<Candidate>& candidates) {
+  std::vector<size_t> bare;
+  for (const Candidate& candidate : candidates) {
+    const bool has_title = !SplitLabel(candidate.text).title.empty();
+    const bool is_arabic = candidate.text.find_first_of("0123456789") == 0;
+    if (!has_title && is_arabic) bare.push_back(candidate.line);
+  }
+  return bare.size() * 10 >= candidates.size() * 9 &&
+         ArePageNumbers(lines, bare);
 }
 
 // Returns lines that begin with a number alone, each one more than that before
@@ -402,6 +458,7 @@ std::vector<Candidate> CountedCandidates(const std::vector<TextLine>& lines,
   const size_t bytes =
       BytesBetween(lines, candidates.front().line, lines.size());
   if (bytes / candidates.size() < kMinCountedBytes) return {};
+  if (ArePages(lines, candidates)) return {};
   return candidates;
 }
 

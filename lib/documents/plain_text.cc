@@ -59,6 +59,28 @@ std::vector<Heading> WithoutTables(const std::vector<TextLine>& lines,
   return headings;
 }
 
+// Returns true if bare numbers run through chapters that are named and counted
+// themselves: then they are those of pages or paragraphs.
+bool RunThrough(const std::vector<Heading>& numbers,
+                const std::vector<Heading>& named) {
+  constexpr int kFewChapters = 3;
+  size_t first = 0;
+  size_t last = 0;
+  int count = 0;
+  for (const Heading& heading : named) {
+    const Label label = SplitLabel(heading.text);
+    if (label.rank != Rank::kChapter || label.number != count + 1) continue;
+    if (++count == 1) first = heading.begin;
+    last = heading.begin;
+  }
+  const auto num_bare = static_cast<size_t>(std::count_if(
+      numbers.begin(), numbers.end(), [&](const Heading& heading) {
+        return heading.begin > first && heading.begin < last &&
+               SplitLabel(heading.text).title.empty();
+      }));
+  return count >= kFewChapters && num_bare * 2 >= numbers.size();
+}
+
 bool HasNumberBefore(const std::vector<Heading>& headings, size_t place) {
   return std::any_of(headings.begin(), headings.end(),
                      [place](const Heading& heading) {
@@ -91,9 +113,13 @@ std::vector<Heading> FindHeadings(std::string_view text) {
   std::vector<Heading> without =
       WithoutTables(lines, contents, std::move(unlisted.named));
   const bool has_named = !without.empty();
-  propose(contents.pages.empty() ? without : FindNamed(lines, contents),
-          marked);
-  propose(FindCounted(lines), [](const Heading&, Rank) { return size_t{1}; });
+  const std::vector<Heading> named =
+      contents.pages.empty() ? without : FindNamed(lines, contents);
+  propose(named, marked);
+  std::vector<Heading> counted = FindCounted(lines);
+  if (!RunThrough(counted, named)) {
+    propose(std::move(counted), [](const Heading&, Rank) { return size_t{1}; });
+  }
   if (!contents.pages.empty()) {
     // Behind a numbered heading they may be those of one chapter or volume.
     const size_t first_line = contents.pages.front().first_line;
