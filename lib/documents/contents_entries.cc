@@ -32,7 +32,7 @@ EntryKeys KeysOf(std::string_view entry) {
   const bool is_lettered = has_letter && label.rank == Rank::kNone;
   return {HeadingKey(entry),
           HeadingKey(is_lettered ? entry.substr(3) : label.title),
-          is_lettered || label.rank != Rank::kNone};
+          is_lettered || label.rank != Rank::kNone, label.number};
 }
 
 // Returns true if the block at line i is a list of numbered entries, as those
@@ -71,6 +71,25 @@ void DropHeadOfText(const std::vector<TextLine>& lines, const LineIndex& by_key,
   }
 }
 
+// Drops the label of the first chapter, which stands before the line that ended
+// the table: no other entry is such a label alone, or the first entry has that
+// label itself.
+void DropLabel(Entries* entries) {
+  if (entries->keys.size() < 2) return;
+  const EntryKeys first = entries->keys.front();
+  const EntryKeys last = entries->keys.back();
+  if (!last.has_label || !last.title.empty()) return;
+  const auto is_alone = [](const EntryKeys& entry) {
+    return entry.has_label && entry.title.empty();
+  };
+  const bool is_first = last.number == std::max(first.number, 1);
+  const bool is_only =
+      std::count_if(entries->keys.begin(), entries->keys.end(), is_alone) == 1;
+  if (first.all == last.all + first.title || (is_first && is_only)) {
+    entries->Pop();
+  }
+}
+
 // Drops a few last entries that come again right before the prose: if the first
 // entry is no chapter, they are the first headings of the text. A title that
 // the text has as often as the entries, such as "Notes", is no such heading.
@@ -93,7 +112,18 @@ void DropFirstOfText(const LineIndex& by_key, size_t end_of_text,
     }
     before = place;
     entries->Pop();
+    DropLabel(entries);
   }
+}
+
+// Returns true if the block behind a label may be the title of it: a number of
+// a page has none, and a preface in a volume is a chapter.
+bool MayHaveTitle(const Label& label, std::string_view title) {
+  const bool is_page = label.rank == Rank::kNumber &&
+                       label.label.find_first_of("0123456789") == 0;
+  const bool is_over = label.rank < Rank::kChapter;
+  return !is_page && !(is_over && IsUnnumberedPart(title)) &&
+         SplitLabel(title).rank == Rank::kNone;
 }
 
 }  // namespace
@@ -131,7 +161,9 @@ LineIndex LinesByKey(const std::vector<TextLine>& lines, size_t first) {
     const size_t next = i + lines[i].num_lines;
     if (!label.label.empty() && label.title.empty() && next < lines.size() &&
         lines[next].num_lines <= kMaxHeadingLines) {
-      add(HeadingKey(block + BlockAt(lines, next)), i);
+      const std::string title = BlockAt(lines, next);
+      add(HeadingKey(block + title), i);
+      if (MayHaveTitle(label, title)) add(HeadingKey(title), i);
     }
   }
   return by_key;
@@ -175,13 +207,7 @@ Entries EntriesAt(const std::vector<TextLine>& lines, const LineIndex& by_key,
     DropFirstOfText(by_key, end_of_text, &entries);
     return entries;
   }
-  // The chapter's label may stand on the line before.
-  const EntryKeys& first = entries.keys.front();
-  const EntryKeys& last = entries.keys.back();
-  if (entries.keys.size() > 1 && last.has_label && last.title.empty() &&
-      first.all == last.all + first.title) {
-    entries.Pop();
-  }
+  DropLabel(&entries);
   DropHeadOfText(lines, by_key, end_of_text, &entries);
   return entries;
 }

@@ -30,6 +30,7 @@ struct EntryKeys {
   std::string all;
   std::string title;
   bool has_label;
+  int number;  // of the label; 0: none
 };
 
 // A table's entries, and the line of each.

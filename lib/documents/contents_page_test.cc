@@ -29,5 +29,46 @@ TEST(ContentsPageTest, ALabelAloneInTheContentsIsAnEntryOfItsOwn) {
             "1 I|Rain\n1 II|Snow\n1 III|Fog\n");
 }
 
+TEST(ContentsPageTest, TheContentsMayLackTheLabelsOrHaveOthers) {
+  const std::string label = "CHAPTER I\n\nRain\n" + Prose() +
+                            "CHAPTER II\n\nSnow\n" + Prose() +
+                            "CHAPTER III\n\nFog\n" + Prose();
+  const std::string tree =
+      "1 CHAPTER I|Rain\n1 CHAPTER II|Snow\n1 CHAPTER III|Fog\n";
+  for (const std::string list :
+       {"Rain\nSnow\nFog\n", "Rain   1\nSnow   9\nFog   12\n",
+        "1. Rain\n2. Snow\n3. Fog\n", "CHAP. I. Rain\nII. Snow\nIII. Fog\n",
+        "CHAPTER I. Rain\nII. Snow\nIII. Fog\n", "A note\nRain\nSnow\nFog\n"}) {
+    EXPECT_EQ(Tree("Contents\n\n" + list + "\n" + label), tree) << list;
+  }
+  // A number of a page is no label.
+  EXPECT_EQ(Tree("Contents\n\nRain\nSnow\nFog\n\nRain\n" + Prose() +
+                 "8\n\nSnow\n" + Prose() + "12\n\nFog\n" + Prose()),
+            "1 |Rain\n1 |Snow\n1 |Fog\n");
+}
+
+TEST(ContentsPageTest, NumbersBelowListedTitlesAreNoChapters) {
+  std::string text;
+  for (const char* title : {"Rain", "Snow", "Fog"}) {
+    text += std::string(title) + "\n\n";
+    for (const char* number : {"I", "II", "III", "IV"}) {
+      text += std::string(number) + "\n" + Prose();
+    }
+  }
+  EXPECT_EQ(Tree("Contents\n\nRain\nSnow\nFog\n\n" + text),
+            "1 |Rain\n1 |Snow\n1 |Fog\n");
+  // The table may be that of one chapter.
+  std::string chapters;
+  std::string tree;
+  for (const std::string number : {"1", "2", "3", "4", "5", "6"}) {
+    chapters += number + ". Tree\n" + Prose();
+    tree += "1 " + number + "|Tree\n";
+    if (number != "2") continue;
+    chapters += "Contents\n\nRain\nSnow\nFog\n\nRain\n" + Prose() + "Snow\n" +
+                Prose() + "Fog\n" + Prose();
+  }
+  EXPECT_EQ(Tree(chapters), tree);
+}
+
 }  // namespace
 }  // namespace tiercel::document

@@ -81,6 +81,15 @@ bool RunThrough(const std::vector<Heading>& numbers,
   return count >= kFewChapters && num_bare * 2 >= numbers.size();
 }
 
+// Returns true if `headings` have all that `listed` has.
+bool HaveAll(const std::vector<Heading>& headings,
+             const std::unordered_set<size_t>& listed) {
+  const auto num_listed = std::count_if(
+      headings.begin(), headings.end(),
+      [&](const Heading& heading) { return listed.count(heading.begin) > 0; });
+  return static_cast<size_t>(num_listed) == listed.size();
+}
+
 bool HasNumberBefore(const std::vector<Heading>& headings, size_t place) {
   return std::any_of(headings.begin(), headings.end(),
                      [place](const Heading& heading) {
@@ -106,6 +115,11 @@ std::vector<Heading> FindHeadings(std::string_view text) {
   };
   const auto marked = [](const Heading&, Rank) { return kWorthOfMark; };
   propose(FindUnderlined(lines), marked);
+  // Behind a numbered heading they may be those of one chapter or volume.
+  const auto is_of_part = [&](const std::vector<Heading>& numbered) {
+    return HasNumberBefore(numbered,
+                           lines[contents.pages.front().first_line].begin);
+  };
   const bool is_complete =
       std::any_of(contents.pages.begin(), contents.pages.end(),
                   [](const ContentsPage& page) { return page.is_complete; });
@@ -117,24 +131,19 @@ std::vector<Heading> FindHeadings(std::string_view text) {
       contents.pages.empty() ? without : FindNamed(lines, contents);
   propose(named, marked);
   std::vector<Heading> counted = FindCounted(lines);
-  if (!RunThrough(counted, named)) {
+  // Bare numbers below titles that are listed are parts of what these begin.
+  const bool is_below =
+      is_complete && !HaveAll(counted, listed) && !is_of_part(counted);
+  if (!is_below && !RunThrough(counted, named)) {
     propose(std::move(counted), [](const Heading&, Rank) { return size_t{1}; });
   }
-  if (!contents.pages.empty()) {
-    // Behind a numbered heading they may be those of one chapter or volume.
-    const size_t first_line = contents.pages.front().first_line;
-    if (HasNumberBefore(without, lines[first_line].begin)) {
-      propose(std::move(without), marked);
-    }
+  if (!contents.pages.empty() && is_of_part(without)) {
+    propose(std::move(without), marked);
   }
   if (!has_named) return best;
   std::vector<Heading> joined =
       WithoutTables(lines, contents, std::move(unlisted.joined));
-  const auto num_listed = std::count_if(
-      joined.begin(), joined.end(),
-      [&](const Heading& heading) { return listed.count(heading.begin) > 0; });
-  // It has all that is listed.
-  if (static_cast<size_t>(num_listed) == listed.size()) {
+  if (HaveAll(joined, listed)) {
     propose(std::move(joined), [&](const Heading& heading, Rank rank) {
       const bool is_bare =
           rank == Rank::kNumber && listed.count(heading.begin) == 0;
