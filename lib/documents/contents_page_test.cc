@@ -70,5 +70,48 @@ TEST(ContentsPageTest, NumbersBelowListedTitlesAreNoChapters) {
   EXPECT_EQ(Tree(chapters), tree);
 }
 
+TEST(ContentsPageTest, EntriesMayHavePagesAndLeadersOfAnyKind) {
+  const std::string text =
+      "LE CHÂTEAU\n" + Prose() + "Snow 1\n" + Prose() + "ŒUVRE\n" + Prose();
+  const std::string tree = "1 |LE CHÂTEAU\n1 |Snow 1\n1 |ŒUVRE\n";
+  for (const std::string list :
+       {"Le Chateau 1\nSnow 1 5\nOeuvre 12\n",
+        "1  Le Château\n5  Snow 1\n12  Œuvre\n",
+        "Le Château …… 1\nSnow 1 …… 5\nŒuvre …… 12\n",
+        "Le Château ····· 1\nSnow 1 ····· 5\nŒuvre ····· 12\n",
+        "Le Château ----- i\nSnow 1 ____ v\nŒuvre ----- x\n",
+        "Le Château ........................................... 1\n"
+        "Snow 1 ............................................... 5\n"
+        "Œuvre ............................................... 12\n"
+        "Errata .............................................. 20\n"}) {
+    EXPECT_EQ(Tree("Contents\n\n" + list + "\n" + text), tree) << list;
+  }
+}
+
+TEST(ContentsPageTest, TheTableMayHaveAnyTitleAndStandAtTheEnd) {
+  const std::string list = "\n\nRain\nSnow\nFog\n\n";
+  const std::string text =
+      "Rain\n" + Prose() + "Snow\n" + Prose() + "Fog\n" + Prose();
+  const std::string tree = "1 |Rain\n1 |Snow\n1 |Fog\n";
+  for (const std::string title :
+       {"THE CONTENTS", "C O N T E N T S", "_Contents_", "[Contents]"}) {
+    EXPECT_EQ(Tree(title + list + text), tree) << title;
+  }
+  EXPECT_EQ(Tree(text + "TABLE DES MATIÈRES" + list), tree);
+  // It is not the book's if it lists the last pages alone.
+  EXPECT_EQ(Tree(Prose() + Prose(80) + Prose() + text + "CONTENTS" + list), "");
+}
+
+TEST(ContentsPageTest, AnEntryMayBeLongerThanTheLines) {
+  const std::string rain =
+      "The very long and rather winding story of the rain that no one in the "
+      "town had ever seen at night";
+  const std::string over = " and told of to a child";
+  EXPECT_EQ(Tree("Contents\n\n" + rain + over + "\nSnow\nFog\n\n" + rain +
+                 "\n" + over.substr(1) + "\n" + Prose() + "Snow\n" + Prose() +
+                 "Fog\n" + Prose()),
+            "1 |" + rain + over + "\n1 |Snow\n1 |Fog\n");
+}
+
 }  // namespace
 }  // namespace tiercel::document

@@ -165,7 +165,10 @@ inline constexpr std::u32string_view kContentsTitles =
     U"spis treści|obsah|tartalom|tartalomjegyzék|cuprins|зміст|"
     U"съдържание|sadržaj|садржај|kazalo|περιεχόμενα|içindekiler|"
     U"المحتويات|الفهرس|فهرست|תוכן|תוכן העניינים|mục lục|daftar isi|"
-    U"sumari|cynnwys|차례|목차|brief contents";
+    U"sumari|cynnwys|차례|목차|brief contents|the contents|"
+    U"list of contents|list of chapters|contents of this book|"
+    U"table des chapitres|tables des matières|tabla de contenidos|"
+    U"tabla de materias|contenido|contenidos|tavola dei contenuti";
 // Words between such a title and the volume that the table is of.
 inline constexpr std::u32string_view kOfVolume =
     U"of |to |du |de |des |del |van ";

@@ -482,7 +482,23 @@ bool IsOneOf(std::u32string_view names, std::string_view title) {
   return false;
 }
 
+// Marks around a heading: each closes what the one at its place opens.
+constexpr std::string_view kOpening = "_=*~+-<[(";
+constexpr std::string_view kClosing = "_=*~+->])";
+
 }  // namespace
+
+std::string_view WithoutMarks(std::string_view line) {
+  std::string_view rest = line;
+  while (rest.size() > 2) {
+    const size_t mark = kOpening.find(rest.front());
+    if (mark == std::string_view::npos || rest.back() != kClosing[mark]) break;
+    rest = rest.substr(1, rest.size() - 2);
+    while (!rest.empty() && rest.front() == ' ') rest.remove_prefix(1);
+    while (!rest.empty() && rest.back() == ' ') rest.remove_suffix(1);
+  }
+  return rest.empty() ? line : rest;
+}
 
 Label SplitLabel(std::string_view heading) {
   if (heading.size() > kMaxHeadingBytes) {
@@ -583,7 +599,7 @@ bool IsIndexTitle(std::string_view title) {
 std::string HeadingKey(std::string_view heading) {
   std::u32string key;
   for (const char32_t c : ToUtf32(heading)) {
-    if (IsLetter(c) || IsDigit(c)) key.push_back(LowerCase(c));
+    if (IsLetter(c) || IsDigit(c)) key += WithoutAccents(LowerCase(c));
   }
   return FromUtf32(key);
 }

@@ -35,6 +35,10 @@ struct Label {
 // ("1984", "7 Habits") is taken for a part of the title.
 Label SplitLabel(std::string_view heading);
 
+// Returns a line without the marks around it: "_Chapter 1_", "[Chapter 1]",
+// "- Chapter 1 -".
+std::string_view WithoutMarks(std::string_view line);
+
 // Returns the value of an Arabic, Roman, Chinese or spelled number that is the
 // whole of `text`, with or without a point at its end; 0 for any other text.
 int NumberOf(std::string_view text);
@@ -51,8 +55,8 @@ std::string VolumeOfContents(std::string_view title);
 // "Index", "Sachregister", "索引".
 bool IsIndexTitle(std::string_view title);
 
-// Returns the letters and digits of a heading in lower case, which two
-// spellings of it have in common.
+// Returns the letters and digits of a heading in lower case and without
+// accents, which two spellings of it have in common.
 std::string HeadingKey(std::string_view heading);
 
 }  // namespace tiercel::document

@@ -80,6 +80,26 @@ char32_t LowerCase(char32_t character) {
       utf8proc_tolower(static_cast<utf8proc_int32_t>(character)));
 }
 
+std::u32string WithoutAccents(char32_t character) {
+  constexpr char32_t kEndOfCyrillic = 0x0530;
+  constexpr char32_t kMoreLatin = 0x1E00;
+  constexpr char32_t kEndOfGreek = 0x2000;
+  if (character < 0x80) return {character};
+  if (character == U'œ') return U"oe";
+  if (character == U'æ') return U"ae";
+  if (character == U'ß') return U"ss";
+  const bool has_accents = character < kEndOfCyrillic ||
+                           (character >= kMoreLatin && character < kEndOfGreek);
+  utf8proc_int32_t parts[4];
+  const utf8proc_ssize_t count =
+      has_accents
+          ? utf8proc_decompose_char(static_cast<utf8proc_int32_t>(character),
+                                    parts, 4, UTF8PROC_DECOMPOSE, nullptr)
+          : 0;
+  if (count <= 0 || count > 4) return {character};
+  return {static_cast<char32_t>(parts[0])};
+}
+
 bool IsLetter(char32_t character) {
   const utf8proc_category_t category = CategoryOf(character);
   return category >= UTF8PROC_CATEGORY_LU && category <= UTF8PROC_CATEGORY_LO;
