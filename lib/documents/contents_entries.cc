@@ -212,7 +212,9 @@ LineIndex LinesByKey(const std::vector<TextLine>& lines, size_t first) {
     if (IsListAt(lines, i)) continue;
     add(HeadingKey(lines[i].text), i);
     if (lines[i].num_lines > kMaxListedLines) continue;
-    const std::string block = BlockAt(lines, i);
+    const std::string whole = BlockAt(lines, i);
+    add(HeadingKey(whole), i);
+    const std::string_view block = WithoutNote(whole);
     add(HeadingKey(block), i);
     const Label label = SplitLabel(block);
     add(HeadingKey(label.title), i);
@@ -220,8 +222,9 @@ LineIndex LinesByKey(const std::vector<TextLine>& lines, size_t first) {
     const size_t next = i + lines[i].num_lines;
     if (!label.label.empty() && label.title.empty() && next < lines.size() &&
         lines[next].num_lines <= kMaxHeadingLines) {
-      const std::string title = BlockAt(lines, next);
-      add(HeadingKey(block + title), i);
+      const std::string below = BlockAt(lines, next);
+      const std::string_view title = WithoutNote(below);
+      add(HeadingKey(label.label + std::string(title)), i);
       if (MayHaveTitle(label, title)) add(HeadingKey(title), i);
     }
   }

@@ -316,6 +316,12 @@ Found KeywordThenNumber(std::u32string_view text) {
   scanner.Skip(U".");
   if (scanner.SkipBlanks() == 0 && !IsDigit(scanner.Peek())) return {};
   if (scanner.Skip(U"the ")) scanner.SkipBlanks();
+  for (const std::u32string_view sign :
+       {U"#", U"№", U"no.", U"nr.", U"n°", U"nº", U"núm."}) {
+    if (!scanner.Skip(sign)) continue;
+    scanner.SkipBlanks();
+    break;
+  }
   const size_t begin = scanner.at();
   int number = scanner.TakeDigits();
   if (number == 0) number = scanner.TakeRoman();
@@ -357,10 +363,11 @@ Found NumberThenKeyword(std::u32string_view text) {
   return {scanner.at(), rank, number, 1};
 }
 
-// "1장", "12話": a number and a counter without more.
-Found DigitsThenCounter(std::u32string_view text) {
+// "1장", "12話", "三章": a number and a counter without more.
+Found NumberThenCounter(std::u32string_view text) {
   Scanner scanner(text);
-  const int number = scanner.TakeDigits();
+  int number = scanner.TakeDigits();
+  if (number == 0) number = scanner.TakeIdeographic();
   if (number == 0) return {};
   const Rank rank = scanner.TakeCounter();
   if (rank == Rank::kNone) return {};
@@ -482,35 +489,31 @@ bool IsOneOf(std::u32string_view names, std::string_view title) {
   return false;
 }
 
-// Marks around a heading: each closes what the one at its place opens.
-constexpr std::string_view kOpening = "_=*~+-<[(";
-constexpr std::string_view kClosing = "_=*~+->])";
-
-}  // namespace
-
-std::string_view WithoutMarks(std::string_view line) {
-  std::string_view rest = line;
-  while (rest.size() > 2) {
-    const size_t mark = kOpening.find(rest.front());
-    if (mark == std::string_view::npos || rest.back() != kClosing[mark]) break;
-    rest = rest.substr(1, rest.size() - 2);
-    while (!rest.empty() && rest.front() == ' ') rest.remove_prefix(1);
-    while (!rest.empty() && rest.back() == ' ') rest.remove_suffix(1);
+// A heading in brackets: a label in them, and perhaps a title behind.
+std::string WithoutBrackets(std::string_view heading) {
+  constexpr std::pair<std::string_view, std::string_view> kBrackets[] = {
+      {"【", "】"}, {"［", "］"}, {"〔", "〕"}, {"〈", "〉"},
+      {"《", "》"}, {"「", "」"}, {"[", "]"},   {"(", ")"}};
+  for (const auto& [open, close] : kBrackets) {
+    if (heading.substr(0, open.size()) != open) continue;
+    const size_t end = heading.find(close);
+    if (end == std::string_view::npos) return {};
+    const std::string_view label =
+        heading.substr(open.size(), end - open.size());
+    return std::string(label) + " " +
+           std::string(heading.substr(end + close.size()));
   }
-  return rest.empty() ? line : rest;
+  return {};
 }
 
-Label SplitLabel(std::string_view heading) {
-  if (heading.size() > kMaxHeadingBytes) {
-    return {.label = {}, .title = std::string(heading)};
-  }
+Label Split(std::string_view heading) {
   const std::u32string all = ToUtf32(heading);
   const std::u32string_view text = Trimmed(all);
   const std::u32string lower = InLowerCase(text);
   Found found = KeywordThenNumber(lower);
   if (found.end == 0) found = NumberThenKeyword(lower);
   if (found.end == 0) found = Ideographic(lower);
-  if (found.end == 0) found = DigitsThenCounter(lower);
+  if (found.end == 0) found = NumberThenCounter(lower);
   if (found.end == 0) {
     found = NumberAlone(lower);
     const std::u32string_view numeral = text.substr(0, found.end);
@@ -530,6 +533,68 @@ Label SplitLabel(std::string_view heading) {
           .rank = found.rank,
           .number = found.number,
           .num_parts = found.num_parts};
+}
+
+}  // namespace
+
+std::string_view WithoutMarks(std::string_view line) {
+  constexpr std::string_view kMarks = "_*=~+-";
+  const char mark = line.empty() ? '\0' : line.front();
+  if (kMarks.find(mark) == std::string_view::npos) return line;
+  const size_t begin = std::min(line.find_first_not_of(mark), line.size());
+  const size_t end = line.find_last_not_of(mark) + 1;
+  if (end <= begin || end == line.size()) return line;
+  std::string_view rest = line.substr(begin, end - begin);
+  // "__init__" is a name, "*this* or *that*" has two marked words.
+  const bool is_blank = rest.front() == ' ' && rest.back() == ' ';
+  if ((mark == '_' && begin > 1) || (mark == '-' && !is_blank) ||
+      (mark != '-' && rest.find(mark) != std::string_view::npos)) {
+    return line;
+  }
+  while (!rest.empty() && rest.front() == ' ') rest.remove_prefix(1);
+  while (!rest.empty() && rest.back() == ' ') rest.remove_suffix(1);
+  return rest.empty() ? line : rest;
+}
+
+std::string_view WithoutNote(std::string_view heading) {
+  const size_t bracket = heading.rfind('[');
+  const bool has_number =
+      bracket != std::string_view::npos && bracket > 0 &&
+      heading.back() == ']' && heading.size() - bracket <= 5 &&
+      heading.find_first_not_of("0123456789*", bracket + 1) + 1 ==
+          heading.size();
+  const size_t words = heading.find_last_not_of('*') + 1;
+  const bool has_star =
+      words > 0 && words < heading.size() && heading.find('*') == words &&
+      (IsLetter(CharacterBefore(heading, words)) || heading[words - 1] == '.');
+  if (!has_number && !has_star) return heading;
+  std::string_view rest = heading.substr(0, has_number ? bracket : words);
+  rest = rest.substr(0, rest.find_last_not_of(' ') + 1);
+  // "A*" has a star of its own.
+  const size_t word = rest.find_last_of(' ') + 1;
+  const Label label = SplitLabel(rest);
+  const bool is_label = label.rank != Rank::kNone &&
+                        label.rank != Rank::kNumber && label.title.empty();
+  const bool is_whole = has_number || rest.size() - word > 2 || is_label;
+  return is_whole && !rest.empty() ? rest : heading;
+}
+
+Label SplitLabel(std::string_view heading) {
+  if (heading.size() > kMaxHeadingBytes) {
+    return {.label = {}, .title = std::string(heading)};
+  }
+  Label label = Split(heading);
+  if (label.rank != Rank::kNone) return label;
+  for (const std::string& inner :
+       {std::string(WithoutMarks(heading)), WithoutBrackets(heading)}) {
+    if (inner.empty() || inner == heading) continue;
+    Label marked = Split(inner);
+    // A number in brackets is that of a note.
+    if (marked.rank != Rank::kNone && marked.rank != Rank::kNumber) {
+      return marked;
+    }
+  }
+  return label;
 }
 
 int NumberOf(std::string_view text) {

@@ -74,6 +74,15 @@ INSTANTIATE_TEST_SUITE_P(
         LabelCase{"A.1 More", "A.1", "More", Rank::kNumber, 1},
         LabelCase{"IV. Rain", "IV", "Rain", Rank::kNumber, 4},
         LabelCase{"XII", "XII", "", Rank::kNumber, 12},
+        LabelCase{"_CHAPTER I._", "CHAPTER I", "", Rank::kChapter, 1},
+        LabelCase{"=Chapter 2.= Rain", "", "=Chapter 2.= Rain"},
+        LabelCase{"*** Chapter 2 ***", "Chapter 2", "", Rank::kChapter, 2},
+        LabelCase{"- Chapter 2 -", "Chapter 2", "", Rank::kChapter, 2},
+        LabelCase{"[Chapter 2] Rain", "Chapter 2", "Rain", Rank::kChapter, 2},
+        LabelCase{"[2] Rain", "", "[2] Rain"},
+        LabelCase{"Chapter #3: Rain", "Chapter #3", "Rain", Rank::kChapter, 3},
+        LabelCase{"Letter No. 3", "Letter No. 3", "", Rank::kChapter, 3},
+        LabelCase{"One", "", "One"},
         LabelCase{"3) Rain", "3", "Rain", Rank::kNumber, 3}));
 
 INSTANTIATE_TEST_SUITE_P(
@@ -96,6 +105,9 @@ INSTANTIATE_TEST_SUITE_P(
         LabelCase{"卷一", "卷一", "", Rank::kVolume, 1},
         LabelCase{"附录 A. 表", "附录 A", "表", Rank::kChapter, 1},
         LabelCase{"제3장 비", "제3장", "비", Rank::kChapter, 3},
+        LabelCase{"【第三章】雨", "第三章", "雨", Rank::kChapter, 3},
+        LabelCase{"三章　雨", "三章", "雨", Rank::kChapter, 3},
+        LabelCase{"三部作", "", "三部作"},
         LabelCase{"七、雨", "七", "雨", Rank::kNumber, 7},
         LabelCase{"Première partie", "Première partie", "", Rank::kPart, 1},
         LabelCase{"Capítulo IV", "Capítulo IV", "", Rank::kChapter, 4}));
@@ -123,6 +135,22 @@ TEST(LabelWordsTest, NumbersAreRead) {
   EXPECT_EQ(NumberOf("12a"), 0);
   EXPECT_EQ(NumberOf("IIII"), 0);
   EXPECT_EQ(NumberOf(""), 0);
+}
+
+TEST(LabelWordsTest, NotesAndMarksAreNoPartsOfAHeading) {
+  EXPECT_EQ(WithoutNote("CHAPTER I[1]"), "CHAPTER I");
+  EXPECT_EQ(WithoutNote("The Mill [12]"), "The Mill");
+  EXPECT_EQ(WithoutNote("CHAPTER I*"), "CHAPTER I");
+  EXPECT_EQ(WithoutNote("The Mill*"), "The Mill");
+  for (const char* const heading :
+       {"3.4 A*", "debian/patches/*", "[1]", "*this*", "The [mill]", ""}) {
+    EXPECT_EQ(WithoutNote(heading), heading);
+  }
+  EXPECT_EQ(WithoutMarks("_The Mill_"), "The Mill");
+  for (const char* const heading :
+       {"__init__", "*this* or *that*", "-x-", "_", "***", ""}) {
+    EXPECT_EQ(WithoutMarks(heading), heading);
+  }
 }
 
 TEST(LabelWordsTest, PartsWithoutNumbers) {

@@ -58,9 +58,11 @@ std::string WordsAt(const std::vector<TextLine>& lines, size_t i) {
   std::string words;
   for (size_t line = i; line < i + lines[i].num_lines; ++line) {
     const std::string closed = Closed(lines[line].text);
-    words.append(closed.empty() ? lines[line].text : closed).append("\n");
+    const std::string_view text = WithoutMarks(WithoutNote(lines[line].text));
+    words.append(closed.empty() ? text : closed).append("\n");
   }
-  return OneLine(words);
+  words = OneLine(words);
+  return std::string(WithoutMarks(words));
 }
 
 bool EndsInYear(std::string_view block) {
@@ -95,7 +97,8 @@ bool IsNamed(const std::vector<TextLine>& lines, size_t i, size_t after,
   const TextLine& line = lines[i];
   if (ColumnsOf(line.text) > kMaxHeadingColumns) return false;
   const std::string closed = Closed(line.text);
-  const std::string_view words = closed.empty() ? line.text : closed;
+  const std::string_view words =
+      closed.empty() ? WithoutMarks(WithoutNote(line.text)) : closed;
   Label label = SplitLabel(words);
   if (label.rank == Rank::kNone || label.rank == Rank::kNumber) return false;
   size_t next = 0;
@@ -291,6 +294,31 @@ Label SplitGlued(std::string_view line) {
                     std::string(line.substr(at)));
 }
 
+// "1 The Mill" is "1" and "The Mill", where such lines count.
+Label SplitUnpointed(std::string_view line) {
+  const size_t end = line.find_first_not_of("0123456789");
+  if (end == 0 || end == std::string_view::npos || line[end] != ' ') return {};
+  const size_t title = line.find_first_not_of(' ', end);
+  size_t next = 0;
+  const char32_t first = CharacterAt(line, title, &next);
+  if (!IsUpperCase(first) && !IsIdeographic(first)) return {};
+  return SplitLabel(std::string(line.substr(0, end)) + ". " +
+                    std::string(line.substr(title)));
+}
+
+// "TWENTY-ONE": a spelled number and no more.
+Label SplitSpelled(std::string_view line) {
+  size_t next = 0;
+  const bool is_title = IsUpperCase(CharacterAt(line, 0, &next));
+  const int number = is_title ? NumberOf(line) : 0;
+  if (number == 0) return {};
+  return {.label = std::string(line),
+          .title = {},
+          .rank = Rank::kNumber,
+          .number = number,
+          .num_parts = 1};
+}
+
 std::vector<Candidate> NamedCandidates(const std::vector<TextLine>& lines,
                                        const Contents& contents) {
   std::vector<Candidate> candidates;
@@ -327,7 +355,7 @@ std::vector<Candidate> NamedCandidates(const std::vector<TextLine>& lines,
       candidate.line = i;
       candidate.end_line = i + (is_block ? lines[i].num_lines : 1);
       candidate.text =
-          is_block ? BlockAt(lines, i) : std::string(lines[i].text);
+          is_block ? WordsAt(lines, i) : std::string(lines[i].text);
       candidate.label = SplitLabel(candidate.text);
       if (is_block && candidate.label.rank == Rank::kNumber &&
           candidate.label.title.empty()) {
@@ -386,8 +414,14 @@ std::vector<Candidate> CountedCandidates(const std::vector<TextLine>& lines,
       continue;
     }
     Label label = SplitLabel(line.text);
+    if (label.rank == Rank::kNone && line.num_lines == 1) {
+      label = SplitSpelled(line.text);
+    }
     const bool is_glued = label.rank == Rank::kNone;
     if (is_glued) label = SplitGlued(line.text);
+    if (is_glued && label.rank == Rank::kNone && line.num_lines == 1) {
+      label = SplitUnpointed(line.text);
+    }
     if (label.rank != Rank::kNumber || label.num_parts > kMaxParts) continue;
     if (!label.title.empty() && EndsAsProse(line.text)) continue;
     const auto level = static_cast<size_t>(label.num_parts);

@@ -74,5 +74,21 @@ TEST(NumberedHeadingsTest, AChapterOfTheSameNumberMayFollow) {
             "1 BOOK ONE|1805\n1 BOOK TWO|1805\n");
 }
 
+TEST(NumberedHeadingsTest, HeadingsMayHaveMarksAndNotes) {
+  EXPECT_EQ(Tree("  _CHAPTER I_\n\n_The\nMill_\n" + Prose() +
+                 "  CHAPTER II[1]\n\nThe Road[2]\n" + Prose() +
+                 "  CHAPTER III*\n" + Prose()),
+            "1 CHAPTER I|The Mill\n1 CHAPTER II|The Road\n1 CHAPTER III|\n");
+}
+
+TEST(NumberedHeadingsTest, NumbersMayBeWordsOrHaveNoPoint) {
+  EXPECT_EQ(Tree("ONE\n" + Prose() + "TWO\n\nThe Road\n" + Prose() + "THREE\n" +
+                 Prose()),
+            "1 |ONE\n1 |TWO: The Road\n1 |THREE\n");
+  EXPECT_EQ(Tree("1 The Mill\n" + Prose() + "2 The Road\n" + Prose() +
+                 "3 cows came by\n" + Prose() + "4 The Sea\n" + Prose()),
+            "1 1|The Mill\n1 2|The Road\n");
+}
+
 }  // namespace
 }  // namespace tiercel::document
