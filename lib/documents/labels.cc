@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "lib/documents/heading_words.h"
+#include "lib/documents/spelled_numbers.h"
 #include "lib/documents/unicode.h"
 
 namespace tiercel::document {
@@ -97,12 +98,6 @@ class Scanner {
            IsIdeographic(text_[at_]);
   }
 
-  std::u32string_view Word() {
-    const size_t begin = at_;
-    while (!AtEnd() && IsLetter(text_[at_])) ++at_;
-    return text_.substr(begin, at_ - begin);
-  }
-
   // Takes a keyword and returns its rank; kNone if there is none here.
   Rank TakeKeyword() {
     const auto [begin, end] = Keywords().equal_range(Peek());
@@ -132,7 +127,7 @@ class Scanner {
   int TakeDigits() {
     const size_t begin = at_;
     int value = 0;
-    for (; !AtEnd() && at_ - begin < 4; ++at_) {
+    for (; !AtEnd() && at_ - begin < 5; ++at_) {
       const int digit = DigitValue(text_[at_]);
       if (digit < 0) break;
       value = value * 10 + digit;
@@ -145,10 +140,38 @@ class Scanner {
   }
 
   int TakeRoman();
-  int TakeSpelled();
   int TakeIdeographic();
+  int TakeSpelled() { return Take(ReadSpelled(Rest(), false)); }
+  int TakeSpelledOrArticle() { return Take(ReadSpelled(Rest(), true)); }
+  int TakeLetters() { return Take(ReadLetters(Rest())); }
+  bool TakeLast() { return Take(ReadLast(Rest())) > 0; }
+
+  // Returns true if a keyword stands behind one of the next words.
+  bool HasKeywordBehind() const {
+    constexpr int kMaxWords = 5;
+    Scanner scanner(text_);
+    scanner.MoveTo(at_);
+    for (int i = 0; i < kMaxWords && !scanner.AtEnd(); ++i) {
+      while (!scanner.AtEnd() && !IsBlank(scanner.Peek())) {
+        scanner.MoveTo(scanner.at() + 1);
+      }
+      scanner.SkipBlanks();
+      const size_t word = scanner.at();
+      if (scanner.TakeKeyword() != Rank::kNone) return true;
+      scanner.MoveTo(word);
+    }
+    return false;
+  }
 
  private:
+  std::u32string_view Rest() const {
+    return text_.substr(std::min(at_, text_.size()));
+  }
+  int Take(const SpelledNumber& number) {
+    if (number.value > 0) at_ += number.length;
+    return number.value;
+  }
+
   const std::u32string_view text_;
   size_t at_ = 0;
 };
@@ -193,66 +216,6 @@ int Scanner::TakeRoman() {
   return value;
 }
 
-const std::unordered_map<std::u32string_view, int>& NumberValues() {
-  static const auto* const values = [] {
-    auto* const all = new std::unordered_map<std::u32string_view, int>;
-    for (const NumberWords& number : kNumberWords) {
-      for (const std::u32string_view word : Split(number.words, U' ')) {
-        all->emplace(word, number.value);
-      }
-    }
-    return all;
-  }();
-  return *values;
-}
-
-// Returns the value of a word that is listed; 0 for others.
-int ListedValue(std::u32string_view word) {
-  const auto value = NumberValues().find(word);
-  return value == NumberValues().end() ? 0 : value->second;
-}
-
-int SpelledValue(std::u32string_view word) {
-  if (const int value = ListedValue(word); value > 0) return value;
-  for (const std::u32string_view ending : kOrdinalEndings) {
-    if (word.size() < ending.size() + 3) continue;
-    const size_t stem = word.size() - ending.size();
-    if (word.substr(stem) != ending) continue;
-    if (const int value = ListedValue(word.substr(0, stem)); value > 0) {
-      return value;
-    }
-  }
-  // In capitals "twenty-one" may be written "twentyone".
-  for (size_t end = word.size() - std::min<size_t>(word.size(), 1); end >= 4;
-       --end) {
-    const int tens = ListedValue(word.substr(0, end));
-    if (tens < 20) continue;
-    const int ones = SpelledValue(word.substr(end));
-    if (ones > 0 && ones < 10) return tens + ones;
-  }
-  return 0;
-}
-
-int Scanner::TakeSpelled() {
-  const size_t begin = at_;
-  int value = SpelledValue(Word());
-  if (value == 0) {
-    at_ = begin;
-    return 0;
-  }
-  if (value >= 20 && value % 10 == 0 && (Peek() == U'-' || Peek() == U' ')) {
-    const size_t tens_end = at_;
-    ++at_;
-    const int ones = SpelledValue(Word());
-    if (ones > 0 && ones < 10) {
-      value += ones;
-    } else {
-      at_ = tens_end;
-    }
-  }
-  return value;
-}
-
 int Scanner::TakeIdeographic() {
   // Numerals of every day, then those of cheques.
   constexpr std::u32string_view kDigits[] = {
@@ -265,6 +228,9 @@ int Scanner::TakeIdeographic() {
       if (found != std::u32string_view::npos) return static_cast<int>(found);
     }
     return -1;
+  };
+  const auto tens_of = [](char32_t c) {
+    return c == U'廿' ? 20 : c == U'卅' ? 30 : c == U'卌' ? 40 : 0;
   };
   const auto unit_of = [](char32_t c) {
     return c == U'十' || c == U'拾'   ? 10
@@ -281,6 +247,8 @@ int Scanner::TakeIdeographic() {
     if (unit > 0) {
       total += std::max(digits, 1) * unit;
       digits = -1;
+    } else if (tens_of(c) > 0) {
+      total += tens_of(c);
     } else if (digit_of(c) >= 0) {
       digits = std::min(std::max(digits, 0) * 10 + digit_of(c), 9999);
     } else {
@@ -308,6 +276,18 @@ bool HasLetters(std::u32string_view text) {
   return false;
 }
 
+// "part the first", "capitolul al doilea", "partea a treia".
+void SkipArticle(Scanner* scanner, std::u32string_view text) {
+  if (scanner->Skip(U"the ") || scanner->Skip(U"al ")) {
+    scanner->SkipBlanks();
+  } else if (scanner->Peek() == U'a' &&
+             ReadSpelled(text.substr(std::min(scanner->at() + 2, text.size())),
+                         false)
+                     .value > 0) {
+    scanner->Skip(U"a ");
+  }
+}
+
 // "chapter 3", "part the first", "глава пятая", "appendix b".
 Found KeywordThenNumber(std::u32string_view text) {
   Scanner scanner(text);
@@ -315,7 +295,7 @@ Found KeywordThenNumber(std::u32string_view text) {
   if (rank == Rank::kNone) return {};
   scanner.Skip(U".");
   if (scanner.SkipBlanks() == 0 && !IsDigit(scanner.Peek())) return {};
-  if (scanner.Skip(U"the ")) scanner.SkipBlanks();
+  SkipArticle(&scanner, text);
   for (const std::u32string_view sign :
        {U"#", U"№", U"no.", U"nr.", U"n°", U"nº", U"núm."}) {
     if (!scanner.Skip(sign)) continue;
@@ -324,10 +304,25 @@ Found KeywordThenNumber(std::u32string_view text) {
   }
   const size_t begin = scanner.at();
   int number = scanner.TakeDigits();
+  if (scanner.at() > begin) {  // it may be 0
+    int num_parts = 1;
+    const size_t end = scanner.at();
+    if (scanner.Skip(U".")) {
+      const int part = scanner.TakeDigits();
+      if (part == 0) scanner.MoveTo(end);
+      if (part > 0) {
+        number = part;
+        num_parts = 2;
+      }
+    }
+    if (!scanner.AtBoundary()) return {};
+    return {scanner.at(), rank, number, num_parts};
+  }
+  number = scanner.TakeSpelledOrArticle();  // "dix" is none of Roman digits
   if (number == 0) number = scanner.TakeRoman();
-  if (number == 0) number = scanner.TakeSpelled();
+  if (number == 0) number = scanner.TakeLetters();
   if (number == 0) number = scanner.TakeIdeographic();
-  if (number == 0 && scanner.Skip(U"last")) number = 1;
+  if (number == 0 && scanner.TakeLast()) number = 1;
   if (number == 0) {
     const char32_t letter = scanner.Peek();
     if (!HasLetters(text) || letter < U'a' || letter > U'z') return {};
@@ -342,6 +337,7 @@ Found KeywordThenNumber(std::u32string_view text) {
 // "3 chapter i" is a page number and a running head.
 Found NumberThenKeyword(std::u32string_view text) {
   Scanner scanner(text);
+  if (!scanner.HasKeywordBehind()) return {};
   if (scanner.Skip(U"the ")) scanner.SkipBlanks();
   int number = scanner.TakeDigits();
   const bool is_arabic = number > 0;
@@ -353,6 +349,8 @@ Found NumberThenKeyword(std::u32string_view text) {
   } else {
     number = scanner.TakeSpelled();
     if (number == 0) number = scanner.TakeRoman();
+    if (number == 0) number = scanner.TakeLetters();
+    if (number == 0 && scanner.TakeLast()) number = 1;
     scanner.Skip(U".");
   }
   if (number == 0 || scanner.SkipBlanks() == 0) return {};
@@ -388,9 +386,10 @@ Found Ideographic(std::u32string_view text) {
   const bool counter_first = rank != Rank::kNone;
   if (!counter_first && scanner.at() == 0) return {};
   scanner.SkipBlanks();
+  const size_t begin = scanner.at();
   int number = scanner.TakeDigits();
-  if (number == 0) number = scanner.TakeIdeographic();
-  if (number == 0) return {};
+  if (scanner.at() == begin) number = scanner.TakeIdeographic();
+  if (scanner.at() == begin) return {};
   if (!counter_first) {
     scanner.SkipBlanks();
     const char32_t counter = scanner.Peek();
@@ -603,7 +602,7 @@ int NumberOf(std::string_view text) {
   std::u32string_view number = Trimmed(all);
   if (!number.empty() && number.back() == U'.') number.remove_suffix(1);
   for (int (Scanner::*take)() :
-       {&Scanner::TakeDigits, &Scanner::TakeRoman, &Scanner::TakeSpelled,
+       {&Scanner::TakeDigits, &Scanner::TakeSpelled, &Scanner::TakeRoman,
         &Scanner::TakeIdeographic}) {
     Scanner scanner(number);
     const int value = (scanner.*take)();

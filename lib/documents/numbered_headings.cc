@@ -75,13 +75,15 @@ void AddTitle(const std::vector<TextLine>& lines, Candidate* candidate) {
   const size_t next = candidate->end_line;
   if (next >= lines.size() || lines[next].num_lines > 2) return;
   const std::string block = WordsAt(lines, next);
+  const std::string whole = BlockAt(lines, next);
+  const bool is_marked = WithoutMarks(whole).size() < whole.size();
   // An introduction within a volume is no title of it, nor is the year on a
   // title page.
   const bool is_part = candidate->label.rank < Rank::kChapter &&
                        (IsUnnumberedPart(block) || EndsInYear(block));
   if (ColumnsOf(block) > kMaxTitleColumns || IsContentsTitle(block) ||
       is_part || SplitLabel(block).rank != Rank::kNone ||
-      (HasLowerCase(block) && EndsAsProse(block))) {
+      (HasLowerCase(block) && EndsAsProse(block) && !is_marked)) {
     return;
   }
   // Text must follow the title; at the end of the book it is a line of a list.
@@ -143,6 +145,7 @@ std::string KeyOf(const Candidate& candidate) {
     case Rank::kNumber:  // all of it: "2.1" is not "3.1"
       return "#" + label.label;
     default:
+      if (label.num_parts > 1) return HeadingKey(label.label);
       return std::to_string(static_cast<int>(label.rank)) + "." +
              std::to_string(label.number);
   }
