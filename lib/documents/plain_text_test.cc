@@ -156,19 +156,30 @@ TEST(PlainTextTest, GutenbergsFrameIsLeftOutAndSaid) {
   EXPECT_EQ(document.author, "A. B.");
   EXPECT_EQ(document.language, "de");
   EXPECT_THAT(document.warnings, ElementsAre(HasSubstr("left out")));
-  // The text behind the end mark stays if it is no footer: another book, or too
-  // much of anything.
+  // Another book may follow.
+  const std::string start = "*** START OF THE PROJECT GUTENBERG EBOOK X ***\n";
   const std::string book =
-      "*** START OF THE PROJECT GUTENBERG EBOOK X ***\nIt rains.\n"
-      "*** END OF THE PROJECT GUTENBERG EBOOK X ***\nLicence\n";
-  for (const std::string& text :
-       {book + book, book + std::string(70'000, 'x') + "\n"}) {
-    EXPECT_EQ(ReadAsText(text).text, text);
-  }
-  // Half a frame is no frame.
-  EXPECT_THAT(
-      ReadAsText("*** START OF THE PROJECT GUTENBERG EBOOK X ***\nx").warnings,
-      IsEmpty());
+      start + "It rains.\n" + "*** END OF THE PROJECT GUTENBERG EBOOK X ***\n";
+  EXPECT_EQ(ReadAsText(book + book).text, book + book);
+  // The text behind an end mark stays if it is no footer.
+  const std::string much = std::string(70'000, 'x') + "\n";
+  EXPECT_EQ(ReadAsText(book + much).text, (book + much).substr(start.size()));
+  // A file that was cut has no end mark.
+  const Document cut = ReadAsText(start + "It rains.\n");
+  EXPECT_EQ(cut.text, "It rains.\n");
+  EXPECT_THAT(cut.warnings, ElementsAre(HasSubstr("no end mark")));
+}
+
+TEST(PlainTextTest, TheLastEndMarkOfGutenbergCounts) {
+  const std::string volumes =
+      "It rains.\n\nEnd of the Project Gutenberg EBook of Rain, Vol. 1\n" +
+      Prose(40) + "It snows.\n\n";
+  EXPECT_EQ(ReadAsText("*** START OF THE PROJECT GUTENBERG EBOOK RAIN ***\n" +
+                       volumes +
+                       "End of Project Gutenberg's Rain\n\n*** END OF THE "
+                       "PROJECT GUTENBERG EBOOK RAIN ***\nLicence\n")
+                .text,
+            volumes);
 }
 
 TEST(PlainTextTest, GutenbergsOldFrameEndsWithSmallPrint) {
