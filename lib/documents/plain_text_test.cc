@@ -597,6 +597,15 @@ TEST(PlainTextTest, AozorasMarksAreReadAndLeftOut) {
   EXPECT_EQ(ReadAsText(plain).text, plain);
 }
 
+TEST(PlainTextTest, AozorasCharactersMayBeNamedByTheirPlaceAlone) {
+  const std::string marks = "《かわ》［＃改行］《かわ》［＃改行］";
+  const Document document =
+      ReadAsText(marks +
+                 "※［＃二の字点、1-2-22］※［＃「口＋某」、10-5］"
+                 "〔Cafe' franc,ais, l'OE&uvre〕〔人〕〔a b〕\n");
+  EXPECT_EQ(document.text, "〻〓Café français, l'Œuvre〔人〕〔a b〕\n");
+}
+
 TEST(PlainTextTest, AnIndexAtTheEndIsLeftOutAndSaidAndContentsAreNone) {
   const Document document = ReadAsText("# One\n\na\n\n# Index\n\nwhale, 7\n");
   EXPECT_EQ(document.text, "# One\n\na\n");

@@ -13,6 +13,21 @@ utf8proc_category_t CategoryOf(char32_t character) {
   return utf8proc_category(static_cast<utf8proc_int32_t>(character));
 }
 
+// Returns a text in NFC, changed as `option` says.
+std::string Mapped(const std::string& text, utf8proc_option_t option) {
+  utf8proc_uint8_t* mapped = nullptr;
+  const utf8proc_ssize_t length =
+      utf8proc_map(reinterpret_cast<const utf8proc_uint8_t*>(text.data()),
+                   static_cast<utf8proc_ssize_t>(text.size()), &mapped,
+                   static_cast<utf8proc_option_t>(UTF8PROC_STABLE |
+                                                  UTF8PROC_COMPOSE | option));
+  if (length < 0) return text;  // it is not UTF-8
+  std::string key(reinterpret_cast<const char*>(mapped),
+                  static_cast<size_t>(length));
+  std::free(mapped);
+  return key;
+}
+
 }  // namespace
 
 char32_t CharacterAt(std::string_view text, size_t at, size_t* next) {
@@ -62,17 +77,11 @@ std::string FromUtf32(std::u32string_view text) {
 }
 
 std::string CaseFolded(const std::string& text) {
-  utf8proc_uint8_t* folded = nullptr;
-  const utf8proc_ssize_t length =
-      utf8proc_map(reinterpret_cast<const utf8proc_uint8_t*>(text.data()),
-                   static_cast<utf8proc_ssize_t>(text.size()), &folded,
-                   static_cast<utf8proc_option_t>(
-                       UTF8PROC_STABLE | UTF8PROC_COMPOSE | UTF8PROC_CASEFOLD));
-  if (length < 0) return text;  // it is not UTF-8
-  std::string key(reinterpret_cast<const char*>(folded),
-                  static_cast<size_t>(length));
-  std::free(folded);
-  return key;
+  return Mapped(text, UTF8PROC_CASEFOLD);
+}
+
+std::string Composed(const std::string& text) {
+  return Mapped(text, static_cast<utf8proc_option_t>(0));
 }
 
 char32_t LowerCase(char32_t character) {
