@@ -306,15 +306,15 @@ Found KeywordThenNumber(std::u32string_view text) {
   int number = scanner.TakeDigits();
   if (scanner.at() > begin) {  // it may be 0
     int num_parts = 1;
-    const size_t end = scanner.at();
-    if (scanner.Skip(U".")) {
+    size_t end = scanner.at();
+    while (scanner.Skip(U".")) {
       const int part = scanner.TakeDigits();
-      if (part == 0) scanner.MoveTo(end);
-      if (part > 0) {
-        number = part;
-        num_parts = 2;
-      }
+      if (scanner.at() == end + 1) break;
+      end = scanner.at();
+      number = part;
+      ++num_parts;
     }
+    scanner.MoveTo(end);
     if (!scanner.AtBoundary()) return {};
     return {scanner.at(), rank, number, num_parts};
   }

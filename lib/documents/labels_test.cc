@@ -184,6 +184,9 @@ INSTANTIATE_TEST_SUITE_P(
         LabelCase{"פרק יב", "פרק יב", "", Rank::kChapter, 12},
         LabelCase{"Chapter 2.5: Rain", "Chapter 2.5", "Rain", Rank::kChapter,
                   5},
+        LabelCase{"Section 3.2.1 Rain", "Section 3.2.1", "Rain", Rank::kSection,
+                  1},
+        LabelCase{"Kapitel 3.Regen", "Kapitel 3", "Regen", Rank::kChapter, 3},
         LabelCase{"Chapter 0. Rain", "Chapter 0", "Rain", Rank::kChapter, 0},
         LabelCase{"Chapter 10000", "Chapter 10000", "", Rank::kChapter,
                   10000}));

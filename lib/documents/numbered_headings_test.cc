@@ -19,7 +19,8 @@ std::string Pages(Foot foot, bool has_names = true) {
   int page = 0;
   for (const char* chapter : kChapters) {
     if (has_names) text += "\n" + std::string(chapter) + "\n";
-    for (int i = 0; i < 4; ++i) text += Prose() + foot(chapter, ++page) + "\n";
+    for (int i = 0; i < 4; ++i)
+      text += Prose(20) + foot(chapter, ++page) + "\n";
   }
   return text + Prose();
 }
@@ -40,7 +41,7 @@ TEST(NumberedHeadingsTest, NumbersOfPagesAreNoChapters) {
   EXPECT_EQ(Tree(Pages(Number, /*has_names=*/false)), "");
   // Paragraphs may be numbered, too, and be of any length.
   const auto paragraph = [](const std::string&, int number) {
-    return Prose(number % 3 == 0 ? 20 : 4) + std::to_string(number) + "\n";
+    return Prose(number % 3 == 0 ? 40 : 4) + std::to_string(number) + "\n";
   };
   EXPECT_EQ(Tree(Pages(paragraph)), kTree);
   // A few pages of any length, with sentences that go on over their ends.
@@ -50,6 +51,12 @@ TEST(NumberedHeadingsTest, NumbersOfPagesAreNoChapters) {
             std::to_string(i) + "\n\nmill by the river.\n";
   }
   EXPECT_EQ(Tree(text), "");
+}
+
+TEST(NumberedHeadingsTest, NumbersOfPoemsAreHeadings) {
+  std::string text;
+  for (int i = 1; i <= 12; ++i) text += std::to_string(i) + "\n" + Prose();
+  EXPECT_EQ(ReadAsText(text).sections.size(), 12u);
 }
 
 TEST(NumberedHeadingsTest, RunningHeadsAreNoChapters) {

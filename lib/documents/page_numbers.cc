@@ -11,6 +11,7 @@ namespace {
 
 constexpr size_t kFewNumbers = 4;
 constexpr size_t kManyNumbers = 10;
+constexpr size_t kMinPageBytes = 1000;  // a sonnet has fewer
 constexpr size_t kMaxPageBytes = 5000;
 
 // Returns true if a sentence goes on over line i.
@@ -51,7 +52,8 @@ bool ArePageNumbers(const std::vector<TextLine>& lines,
     num_lines.push_back(numbers[i] - numbers[i - 1]);
   }
   const size_t all = lines[numbers.back()].begin - lines[numbers[0]].begin;
-  return all / bytes.size() <= kMaxPageBytes &&
+  const size_t mean = all / bytes.size();
+  return mean >= kMinPageBytes && mean <= kMaxPageBytes &&
          (AreAlike(std::move(bytes)) || AreAlike(std::move(num_lines)));
 }
 
