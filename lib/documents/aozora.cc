@@ -22,6 +22,8 @@ constexpr std::string_view kNoteEnd = "］";
 constexpr std::string_view kReading = "《";
 constexpr std::string_view kReadingEnd = "》";
 constexpr std::string_view kBase = "｜";
+constexpr std::string_view kLatin = "〔";
+constexpr std::string_view kLatinEnd = "〕";
 constexpr std::string_view kUnknown = "※";
 constexpr std::string_view kExplanation = "【テキスト中に現れる記号について】";
 // A longer one is not closed.
@@ -72,8 +74,26 @@ int HeadingLevel(std::string_view note) {
   return 0;
 }
 
+// Returns the place in JIS X 0213 that ends a note ("第3水準1-85-8", "1-2-22");
+// "" if there is none, as in one with a page and a line alone ("10-5").
+std::string PlaceOf(std::string_view note) {
+  constexpr std::string_view kLevel = "水準";
+  constexpr std::string_view kComma = "、";
+  size_t begin = note.rfind(kLevel);
+  if (begin != std::string_view::npos) {
+    return std::string(note.substr(begin + kLevel.size()));
+  }
+  begin = note.rfind(kComma);
+  if (begin == std::string_view::npos) return {};
+  const std::string_view place = note.substr(begin + kComma.size());
+  const bool is_place =
+      place.find_first_not_of("0123456789-") == std::string_view::npos &&
+      std::count(place.begin(), place.end(), '-') == 2;
+  return is_place ? std::string(place) : std::string();
+}
+
 // Returns the character of a note behind "※": by its code in Unicode or by its
-// place in JIS X 0213 ("第3水準1-85-8"), or nothing.
+// place, or nothing.
 std::optional<std::string> CharacterOf(std::string_view note) {
   const size_t unicode = note.find("U+");
   if (unicode != std::string_view::npos) {
@@ -85,9 +105,7 @@ std::optional<std::string> CharacterOf(std::string_view note) {
     if (end == digits.c_str() || !is_character) return std::nullopt;
     return FromUtf32(std::u32string(1, static_cast<char32_t>(code)));
   }
-  const size_t level = note.find("水準");
-  if (level == std::string_view::npos) return std::nullopt;
-  const std::string place(note.substr(level + std::string_view("水準").size()));
+  const std::string place = PlaceOf(note);
   int numbers[3] = {0, 0, 0};  // plane, row, cell
   const char* at = place.c_str();
   for (int& number : numbers) {
@@ -109,6 +127,57 @@ std::optional<std::string> CharacterOf(std::string_view note) {
   return losses.empty() ? std::optional(std::move(character)) : std::nullopt;
 }
 
+// Returns words of Latin letters with the accents that stand behind these
+// ("Cafe'" is "Café"), or nothing if there are none.
+std::optional<std::string> WithAccents(std::string_view words) {
+  struct Accent {
+    char sign;
+    std::string_view letters;  // before the sign
+    std::string_view mark;     // a combining one
+  };
+  constexpr Accent kAccents[] = {{'\'', "AEIOUYaeiouy", "\u0301"},
+                                 {'`', "AEIOUaeiou", "\u0300"},
+                                 {'^', "ACEGHIJOSUWYaceghijosuwy", "\u0302"},
+                                 {'~', "ANOano", "\u0303"},
+                                 {':', "AEIOUYaeiouy", "\u0308"},
+                                 {'&', "AUau", "\u030a"},
+                                 {',', "Cc", "\u0327"},
+                                 {'_', "AEIOUaeiou", "\u0304"}};
+  constexpr std::pair<std::string_view, std::string_view> kLigatures[] = {
+      {"AE&", "Æ"}, {"ae&", "æ"}, {"OE&", "Œ"}, {"oe&", "œ"}, {"s&", "ß"},
+      {"O/", "Ø"},  {"o/", "ø"},  {"L/", "Ł"},  {"l/", "ł"},  {"D/", "Đ"},
+      {"d/", "đ"},  {"!@", "¡"},  {"?@", "¿"}};
+  std::string composed;
+  bool has_accent = false;
+  for (size_t at = 0; at < words.size();) {
+    const auto* const ligature = std::find_if(
+        std::begin(kLigatures), std::end(kLigatures),
+        [&](const auto& pair) { return StartsAt(words, at, pair.first); });
+    if (ligature != std::end(kLigatures)) {
+      composed += ligature->second;
+      at += ligature->first.size();
+      has_accent = true;
+      continue;
+    }
+    size_t next = 0;
+    if (IsIdeographic(CharacterAt(words, at, &next))) return std::nullopt;
+    composed += words.substr(at, next - at);
+    at = next;
+    for (const Accent& accent : kAccents) {
+      if (at >= words.size() || words[at] != accent.sign ||
+          accent.letters.find(words[at - 1]) == std::string_view::npos) {
+        continue;
+      }
+      composed += accent.mark;
+      has_accent = true;
+      ++at;
+      break;
+    }
+  }
+  if (!has_accent) return std::nullopt;
+  return Composed(composed);
+}
+
 // Copies a text without its marks.
 class Copier {
  public:
@@ -127,6 +196,18 @@ class Copier {
     if (StartsAt(text_, at, kReading)) {
       const size_t end = EndOf(at, kReadingEnd);
       if (end > at) return end;
+    }
+    if (StartsAt(text_, at, kLatin)) {
+      const size_t end = EndOf(at, kLatinEnd);
+      const size_t begin = at + kLatin.size();
+      const std::optional<std::string> words =
+          end == at ? std::nullopt
+                    : WithAccents(
+                          text_.substr(begin, end - kLatinEnd.size() - begin));
+      if (words.has_value()) {
+        copy_ += *words;
+        return end;
+      }
     }
     const bool is_unknown = StartsAt(text_, at, kUnknown) &&
                             StartsAt(text_, at + kUnknown.size(), kNote);

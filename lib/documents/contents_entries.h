@@ -30,6 +30,10 @@ struct EntryKeys {
   std::string all;
   std::string title;
   bool has_label;
+  int number;  // the one of the label; 0: none
+  // Both without a number at either end, if that may be a page's.
+  std::string unpaged;
+  std::string unpaged_title;
 };
 
 // A table's entries, and the line of each.

@@ -22,10 +22,11 @@ constexpr size_t kMaxTitlePage = 30;
 // Finds what the entries of a table lead to.
 class Matcher {
  public:
-  // `later` are tables behind this one: their lines are no headings.
+  // `later` are tables behind this one: their lines are no headings, nor are
+  // those from `end` on.
   Matcher(const LineIndex& by_key, const std::vector<EntryKeys>& entries,
-          std::span<const ContentsPage> later)
-      : by_key_(by_key), entries_(entries), later_(later) {}
+          std::span<const ContentsPage> later, size_t end)
+      : by_key_(by_key), entries_(entries), later_(later), end_(end) {}
 
   // Returns the table with the headings at `after` or behind it.
   ContentsPage Match(size_t after) const {
@@ -61,12 +62,27 @@ class Matcher {
       if (*line < table->first_line || *line >= table->end_line) continue;
       line = std::lower_bound(line, end, table->end_line);
     }
-    return line == end ? std::nullopt : std::optional(*line);
+    return line == end || *line >= end_ ? std::nullopt : std::optional(*line);
+  }
+
+  // Returns the keys of an entry of some lines. A page stands in its last.
+  EntryKeys Joined(size_t first, size_t num_lines) const {
+    EntryKeys keys = entries_[first];
+    for (size_t i = 1; i < num_lines; ++i) {
+      const EntryKeys& next = entries_[first + i];
+      const bool has_page = i + 1 == num_lines && !next.unpaged.empty();
+      keys.unpaged = has_page ? keys.all + next.unpaged : "";
+      keys.unpaged_title = has_page ? keys.title + next.unpaged : "";
+      keys.all += next.all;
+      keys.title += next.all;
+    }
+    return keys;
   }
 
   // Returns the heading of the entry that begins at `first`, at `after` or
   // behind it, and the number of lines that the entry has: the most with which
-  // there is such a heading. A line with a label is another entry.
+  // there is such a heading. A line with a label is another entry, and so is
+  // the one behind a label that has a heading of its own.
   std::pair<std::optional<size_t>, size_t> LineOf(size_t first,
                                                   size_t after) const {
     size_t num_lines = 1;
@@ -75,13 +91,17 @@ class Matcher {
       ++num_lines;
     }
     for (; num_lines > 0; --num_lines) {
-      EntryKeys keys = entries_[first];
-      for (size_t i = 1; i < num_lines; ++i) {
-        keys.all += entries_[first + i].all;
-        keys.title += entries_[first + i].all;
-      }
+      const EntryKeys keys = Joined(first, num_lines);
       std::optional<size_t> line = NextLine(keys.all, after);
-      if (!line.has_value()) line = NextLine(keys.title, after);
+      if (!line.has_value()) line = NextLine(keys.unpaged, after);
+      if (!line.has_value()) {
+        line = NextLine(keys.title, after);
+        if (!line.has_value()) line = NextLine(keys.unpaged_title, after);
+        const bool is_label = num_lines > 1 && entries_[first].title.empty();
+        const std::optional<size_t> own =
+            is_label ? NextLine(entries_[first].all, after) : std::nullopt;
+        if (own.has_value() && own < line) continue;
+      }
       if (line.has_value()) return {line, num_lines};
     }
     return {std::nullopt, 0};
@@ -103,13 +123,21 @@ class Matcher {
   const LineIndex& by_key_;
   const std::vector<EntryKeys>& entries_;
   const std::span<const ContentsPage> later_;
+  const size_t end_;
 };
+
+// Returns true for the title of a table, which may be in italics or have
+// letters that stand apart.
+bool IsTitle(std::string_view line) {
+  const std::string closed = Closed(line);
+  return IsContentsTitle(closed.empty() ? WithoutMarks(line) : closed);
+}
 
 // Returns the lines with titles of tables.
 std::vector<size_t> TitlesOf(const std::vector<TextLine>& lines) {
   std::vector<size_t> titles;
   for (size_t i = 0; i < lines.size() && titles.size() < kMaxTables; ++i) {
-    if (lines[i].is_first && IsContentsTitle(lines[i].text)) {
+    if (lines[i].is_first && IsTitle(lines[i].text)) {
       titles.push_back(i);
     }
   }
@@ -216,6 +244,26 @@ void AddVolumes(const std::vector<TextLine>& lines, Contents* contents) {
   }
 }
 
+// Returns the table at the end of a text, as French books have it; none if no
+// more than the last quarter has its headings.
+Contents FindContentsAtEnd(const std::vector<TextLine>& lines, size_t title,
+                           const std::vector<size_t>& titles) {
+  constexpr size_t kMaxLinesBehind = 20;
+  const LineIndex by_key = LinesByKey(lines, 0);
+  const Entries entries = EntriesAt(lines, by_key, titles, title);
+  if (lines.size() - entries.end > kMaxLinesBehind) return {};
+  ContentsPage page = Matcher(by_key, entries.keys, {}, title).Match(0);
+  if (page.headings.empty() || page.headings.front() * 4 > lines.size() * 3) {
+    return {};
+  }
+  page.first_line = title;
+  page.end_line = entries.end;
+  Contents contents;
+  contents.headings = page.headings;
+  contents.pages.push_back(std::move(page));
+  return contents;
+}
+
 }  // namespace
 
 Contents FindContents(const std::vector<TextLine>& lines) {
@@ -231,7 +279,8 @@ Contents FindContents(const std::vector<TextLine>& lines) {
       --num_later;
     }
     const std::span later(tables.data(), num_later);
-    ContentsPage page = Matcher(by_key, entries.keys, later).Match(entries.end);
+    ContentsPage page =
+        Matcher(by_key, entries.keys, later, lines.size()).Match(entries.end);
     if (page.headings.empty()) continue;
     tables.resize(num_later);
     page.first_line = *title;
@@ -239,10 +288,11 @@ Contents FindContents(const std::vector<TextLine>& lines) {
     page.volume = VolumeOfContents(lines[*title].text);
     tables.push_back(std::move(page));
   }
+  if (tables.empty()) return FindContentsAtEnd(lines, titles.back(), titles);
   std::reverse(tables.begin(), tables.end());
   Contents contents;
   const size_t last = titles[std::min(titles.size(), kMaxTitles) - 1];
-  if (tables.empty() || tables.front().first_line > last ||
+  if (tables.front().first_line > last ||
       tables.front().first_line >= kMaxLinesBefore) {
     return {};
   }

@@ -97,32 +97,47 @@ void ReadFirstLine(std::string_view header, Document* document) {
   }
 }
 
+// The bytes of a text that are the book; `begin` is 0 if it has no frame.
+struct Place {
+  size_t begin = 0;
+  size_t end = 0;
+};
+
+// The last end mark counts, since a volume may have one of its own; but two
+// stand close together before the licence. A text that ends within the book has
+// none, and one before too much text is no footer. Another start is another
+// book.
+Place BookIn(std::string_view text) {
+  constexpr size_t kMaxBetween = 1500;
+  Place book;
+  size_t last = 0;  // the last end mark
+  for (size_t line = 0; line < text.size();) {
+    const size_t line_end = std::min(text.find('\n', line), text.size());
+    const std::string lower =
+        Lowercase(text.substr(line, std::min(line_end - line, size_t{120})));
+    if (book.begin == 0) {
+      if (line > kMaxHeaderBytes) return {};
+      if (IsStart(lower)) book.begin = std::min(line_end + 1, text.size());
+    } else if (IsEnd(lower)) {
+      if (last == 0 || line - last > kMaxBetween) book.end = line;
+      last = line;
+    } else if (last > 0 && lower.substr(0, 15) == "*** start of th") {
+      return {};
+    }
+    line = line_end + 1;
+  }
+  if (last == 0 || text.size() - book.end > kMaxFooterBytes) {
+    book.end = text.size();
+  }
+  return book;
+}
+
 }  // namespace
 
 void LeaveOutGutenbergFrame(Document* document) {
   const std::string_view text = document->text;
-  size_t begin = 0;  // start of the book
-  size_t end = 0;
-  for (size_t line = 0; line < text.size() && end == 0;) {
-    const size_t line_end = std::min(text.find('\n', line), text.size());
-    const std::string lower =
-        Lowercase(text.substr(line, std::min(line_end - line, size_t{120})));
-    if (begin == 0) {
-      if (line > kMaxHeaderBytes) return;
-      if (IsStart(lower)) begin = std::min(line_end + 1, text.size());
-    } else if (IsEnd(lower)) {
-      end = line;
-    }
-    line = line_end + 1;
-  }
-  if (begin == 0 || end < begin) return;
-  // The end mark is not taken for a footer where too much follows it, or
-  // another book begins behind it.
-  if (text.size() - end > kMaxFooterBytes ||
-      Lowercase(text.substr(end)).find("*** start of th") !=
-          std::string::npos) {
-    return;
-  }
+  const auto [begin, end] = BookIn(text);
+  if (begin == 0) return;
   const std::string header = "\n" + std::string(text.substr(0, begin));
   if (std::string title = Field(header, "\nTitle:"); !title.empty()) {
     document->title = std::move(title);
@@ -137,7 +152,8 @@ void LeaveOutGutenbergFrame(Document* document) {
   document->warnings.push_back(
       "Project Gutenberg's frame around the book was left out: " +
       std::to_string(begin) + " bytes before it, " +
-      std::to_string(text.size() - end) + " behind");
+      std::to_string(text.size() - end) + " behind" +
+      (end < text.size() ? "" : "; it has no end mark, and may be cut off"));
   document->text = document->text.substr(begin, end - begin);
   Shift(begin, end, &document->sections);
   Shift(begin, end, &document->pages);

@@ -53,89 +53,6 @@ inline constexpr RankWords kCounters[] = {
     {Rank::kSection, U"节 節 場 场 절"},
 };
 
-struct NumberWords {
-  int value;
-  std::u32string_view words;  // with spaces between
-};
-// The twenties come by composition or by stem: the endings of German and
-// Russian ordinals are cut off before they are looked up.
-inline constexpr NumberWords kNumberWords[] = {
-    {1,
-     U"one first eins erst premier première primero primera primo prima "
-     U"один перв första første fyrste ensimmäinen pierwszy pierwsza "
-     U"pierwsze první prvá prvý első întâi întîi birinci πρώτο πρωτο "
-     U"πρώτος πρωτοσ الأول الأولى اول یکم ראשון eerste перший перша prvo "
-     U"prvi primer primeira primeiro một bir jeden yksi א α"},
-    {2,
-     U"two second zwei zweit deuxième seconde segundo segunda secondo "
-     U"seconda втор andra anden annet andre toinen drugi druga drugie "
-     U"druhá druhý druhé második doilea doua ikinci δεύτερο δευτερο "
-     U"δεύτερος الثاني الثانية دوم שני tweede другий друга drugo segon "
-     U"hai iki dwa kaksi deux due dos два ב β"},
-    {3,
-     U"three third drei dritt troisième tercero tercera terzo terza трет "
-     U"tredje kolmas trzeci trzecia trzecie třetí tretia harmadik treilea "
-     U"treia üçüncü τρίτο τριτο τρίτος الثالث الثالثة سوم שלישי derde "
-     U"третій третя treće treći terceira terceiro ba üç trzy kolme trois "
-     U"tre tres три ג γ"},
-    {4,
-     U"four fourth vier viert quatrième cuarto cuarta quarto quarta "
-     U"четверт четвёрт fjärde fjerde neljäs czwarty czwarta czwarte "
-     U"čtvrtá čtvrtý negyedik patrulea patra dördüncü τέταρτο τεταρτο "
-     U"الرابع الرابعة چهارم רביעי vierde четвертий четверта četvrto "
-     U"četvrti bốn dört cztery neljä quatre quattro cuatro ד δ"},
-    {5,
-     U"five fifth fünf fünft cinquième quinto quinta пят femte viides "
-     U"piąty piąta piąte pátá pátý ötödik cincilea cincea beşinci πέμπτο "
-     U"πεμπτο الخامس الخامسة پنجم חמישי vijfde п’ятий п'ятий пята peto "
-     U"peti năm beş pięć viisi cinq cinque cinco ה ε"},
-    {6,
-     U"six sixth sechs sechst sixième шест sjätte sjette kuudes szósty "
-     U"szósta szóste šestá šestý hatodik şaselea altıncı έκτο εκτο السادس "
-     U"السادسة ششم שישי zesde шостий шоста šesto šesti sexto sexta sáu "
-     U"sześć kuusi sei seis ו στ"},
-    {7,
-     U"seven seventh sieben siebent siebt septième седьм sjunde syvende "
-     U"sjuende seitsemäs siódmy siódma siódme sedmá sedmý hetedik yedinci "
-     U"έβδομο εβδομο السابع السابعة هفتم שביעי zevende сьомий сьома sedmo "
-     U"sedmi séptimo settimo bảy siedem sept sette siete ז ζ"},
-    {8,
-     U"eight eighth acht huitième восьм åttonde ottende åttende kahdeksas "
-     U"ósmy ósma ósme osmá osmý nyolcadik sekizinci όγδοο ογδοο الثامن "
-     U"الثامنة هشتم שמיני achtste восьмий восьма osmo osmi octavo ottavo "
-     U"tám osiem huit otto ocho ח η"},
-    {9,
-     U"nine ninth neun neunt neuvième девят nionde niende yhdeksäs "
-     U"dziewiąty dziewiąta dziewiąte devátá devátý kilencedik dokuzuncu "
-     U"ένατο ενατο التاسع التاسعة نهم תשיעי negende дев’ятий deveto "
-     U"deveti noveno nono chín dziewięć neuf nove nueve ט θ"},
-    {10,
-     U"ten tenth zehn zehnt dixième десят tionde tiende kymmenes "
-     U"dziesiąty dziesiąta dziesiąte desátá desátý tizedik onuncu δέκατο "
-     U"δεκατο العاشر العاشرة دهم עשירי десятий десята deseto deseti "
-     U"décimo decimo mười dziesięć dix dieci diez י ι"},
-    {11, U"eleven eleventh elf elft одиннадцат"},
-    {12, U"twelve twelfth zwölf zwölft двенадцат"},
-    {13, U"thirteen dreizehn dreizehnt тринадцат"},
-    {14, U"fourteen vierzehn vierzehnt четырнадцат"},
-    {15, U"fifteen fünfzehn fünfzehnt пятнадцат"},
-    {16, U"sixteen sechzehn sechzehnt шестнадцат"},
-    {17, U"seventeen siebzehn siebzehnt семнадцат"},
-    {18, U"eighteen achtzehn achtzehnt восемнадцат"},
-    {19, U"nineteen neunzehn neunzehnt девятнадцат"},
-    {20, U"twenty zwanzig zwanzigst двадцат"},
-    {30, U"thirty"},
-    {40, U"forty"},
-    {50, U"fifty"},
-    {60, U"sixty"},
-    {70, U"seventy"},
-    {80, U"eighty"},
-    {90, U"ninety"},
-};
-inline constexpr std::u32string_view kOrdinalEndings[] = {
-    U"es", U"er", U"en", U"e",  U"ая", U"ый",
-    U"ой", U"ое", U"ья", U"ий", U"ье", U"ь"};
-
 // Names of parts that stand without a number, of a table of contents and of an
 // index, with '|' between.
 inline constexpr std::u32string_view kUnnumberedParts =
@@ -165,7 +82,10 @@ inline constexpr std::u32string_view kContentsTitles =
     U"spis treści|obsah|tartalom|tartalomjegyzék|cuprins|зміст|"
     U"съдържание|sadržaj|садржај|kazalo|περιεχόμενα|içindekiler|"
     U"المحتويات|الفهرس|فهرست|תוכן|תוכן העניינים|mục lục|daftar isi|"
-    U"sumari|cynnwys|차례|목차|brief contents";
+    U"sumari|cynnwys|차례|목차|brief contents|the contents|"
+    U"list of contents|list of chapters|contents of this book|"
+    U"table des chapitres|tables des matières|tabla de contenidos|"
+    U"tabla de materias|contenido|contenidos|tavola dei contenuti";
 // Words between such a title and the volume that the table is of.
 inline constexpr std::u32string_view kOfVolume =
     U"of |to |du |de |des |del |van ";

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "lib/documents/heading_words.h"
+#include "lib/documents/spelled_numbers.h"
 #include "lib/documents/unicode.h"
 
 namespace tiercel::document {
@@ -97,12 +98,6 @@ class Scanner {
            IsIdeographic(text_[at_]);
   }
 
-  std::u32string_view Word() {
-    const size_t begin = at_;
-    while (!AtEnd() && IsLetter(text_[at_])) ++at_;
-    return text_.substr(begin, at_ - begin);
-  }
-
   // Takes a keyword and returns its rank; kNone if there is none here.
   Rank TakeKeyword() {
     const auto [begin, end] = Keywords().equal_range(Peek());
@@ -132,7 +127,7 @@ class Scanner {
   int TakeDigits() {
     const size_t begin = at_;
     int value = 0;
-    for (; !AtEnd() && at_ - begin < 4; ++at_) {
+    for (; !AtEnd() && at_ - begin < 5; ++at_) {
       const int digit = DigitValue(text_[at_]);
       if (digit < 0) break;
       value = value * 10 + digit;
@@ -145,10 +140,38 @@ class Scanner {
   }
 
   int TakeRoman();
-  int TakeSpelled();
   int TakeIdeographic();
+  int TakeSpelled() { return Take(ReadSpelled(Rest(), false)); }
+  int TakeSpelledOrArticle() { return Take(ReadSpelled(Rest(), true)); }
+  int TakeLetters() { return Take(ReadLetters(Rest())); }
+  bool TakeLast() { return Take(ReadLast(Rest())) > 0; }
+
+  // Returns true if a keyword stands behind one of the next words.
+  bool HasKeywordBehind() const {
+    constexpr int kMaxWords = 5;
+    Scanner scanner(text_);
+    scanner.MoveTo(at_);
+    for (int i = 0; i < kMaxWords && !scanner.AtEnd(); ++i) {
+      while (!scanner.AtEnd() && !IsBlank(scanner.Peek())) {
+        scanner.MoveTo(scanner.at() + 1);
+      }
+      scanner.SkipBlanks();
+      const size_t word = scanner.at();
+      if (scanner.TakeKeyword() != Rank::kNone) return true;
+      scanner.MoveTo(word);
+    }
+    return false;
+  }
 
  private:
+  std::u32string_view Rest() const {
+    return text_.substr(std::min(at_, text_.size()));
+  }
+  int Take(const SpelledNumber& number) {
+    if (number.value > 0) at_ += number.length;
+    return number.value;
+  }
+
   const std::u32string_view text_;
   size_t at_ = 0;
 };
@@ -193,66 +216,6 @@ int Scanner::TakeRoman() {
   return value;
 }
 
-const std::unordered_map<std::u32string_view, int>& NumberValues() {
-  static const auto* const values = [] {
-    auto* const all = new std::unordered_map<std::u32string_view, int>;
-    for (const NumberWords& number : kNumberWords) {
-      for (const std::u32string_view word : Split(number.words, U' ')) {
-        all->emplace(word, number.value);
-      }
-    }
-    return all;
-  }();
-  return *values;
-}
-
-// Returns the value of a word that is listed; 0 for others.
-int ListedValue(std::u32string_view word) {
-  const auto value = NumberValues().find(word);
-  return value == NumberValues().end() ? 0 : value->second;
-}
-
-int SpelledValue(std::u32string_view word) {
-  if (const int value = ListedValue(word); value > 0) return value;
-  for (const std::u32string_view ending : kOrdinalEndings) {
-    if (word.size() < ending.size() + 3) continue;
-    const size_t stem = word.size() - ending.size();
-    if (word.substr(stem) != ending) continue;
-    if (const int value = ListedValue(word.substr(0, stem)); value > 0) {
-      return value;
-    }
-  }
-  // In capitals "twenty-one" may be written "twentyone".
-  for (size_t end = word.size() - std::min<size_t>(word.size(), 1); end >= 4;
-       --end) {
-    const int tens = ListedValue(word.substr(0, end));
-    if (tens < 20) continue;
-    const int ones = SpelledValue(word.substr(end));
-    if (ones > 0 && ones < 10) return tens + ones;
-  }
-  return 0;
-}
-
-int Scanner::TakeSpelled() {
-  const size_t begin = at_;
-  int value = SpelledValue(Word());
-  if (value == 0) {
-    at_ = begin;
-    return 0;
-  }
-  if (value >= 20 && value % 10 == 0 && (Peek() == U'-' || Peek() == U' ')) {
-    const size_t tens_end = at_;
-    ++at_;
-    const int ones = SpelledValue(Word());
-    if (ones > 0 && ones < 10) {
-      value += ones;
-    } else {
-      at_ = tens_end;
-    }
-  }
-  return value;
-}
-
 int Scanner::TakeIdeographic() {
   // Numerals of every day, then those of cheques.
   constexpr std::u32string_view kDigits[] = {
@@ -265,6 +228,9 @@ int Scanner::TakeIdeographic() {
       if (found != std::u32string_view::npos) return static_cast<int>(found);
     }
     return -1;
+  };
+  const auto tens_of = [](char32_t c) {
+    return c == U'廿' ? 20 : c == U'卅' ? 30 : c == U'卌' ? 40 : 0;
   };
   const auto unit_of = [](char32_t c) {
     return c == U'十' || c == U'拾'   ? 10
@@ -281,6 +247,8 @@ int Scanner::TakeIdeographic() {
     if (unit > 0) {
       total += std::max(digits, 1) * unit;
       digits = -1;
+    } else if (tens_of(c) > 0) {
+      total += tens_of(c);
     } else if (digit_of(c) >= 0) {
       digits = std::min(std::max(digits, 0) * 10 + digit_of(c), 9999);
     } else {
@@ -308,6 +276,18 @@ bool HasLetters(std::u32string_view text) {
   return false;
 }
 
+// "part the first", "capitolul al doilea", "partea a treia".
+void SkipArticle(Scanner* scanner, std::u32string_view text) {
+  if (scanner->Skip(U"the ") || scanner->Skip(U"al ")) {
+    scanner->SkipBlanks();
+  } else if (scanner->Peek() == U'a' &&
+             ReadSpelled(text.substr(std::min(scanner->at() + 2, text.size())),
+                         false)
+                     .value > 0) {
+    scanner->Skip(U"a ");
+  }
+}
+
 // "chapter 3", "part the first", "глава пятая", "appendix b".
 Found KeywordThenNumber(std::u32string_view text) {
   Scanner scanner(text);
@@ -315,13 +295,34 @@ Found KeywordThenNumber(std::u32string_view text) {
   if (rank == Rank::kNone) return {};
   scanner.Skip(U".");
   if (scanner.SkipBlanks() == 0 && !IsDigit(scanner.Peek())) return {};
-  if (scanner.Skip(U"the ")) scanner.SkipBlanks();
+  SkipArticle(&scanner, text);
+  for (const std::u32string_view sign :
+       {U"#", U"№", U"no.", U"nr.", U"n°", U"nº", U"núm."}) {
+    if (!scanner.Skip(sign)) continue;
+    scanner.SkipBlanks();
+    break;
+  }
   const size_t begin = scanner.at();
   int number = scanner.TakeDigits();
+  if (scanner.at() > begin) {  // it may be 0
+    int num_parts = 1;
+    size_t end = scanner.at();
+    while (scanner.Skip(U".")) {
+      const int part = scanner.TakeDigits();
+      if (scanner.at() == end + 1) break;
+      end = scanner.at();
+      number = part;
+      ++num_parts;
+    }
+    scanner.MoveTo(end);
+    if (!scanner.AtBoundary()) return {};
+    return {scanner.at(), rank, number, num_parts};
+  }
+  number = scanner.TakeSpelledOrArticle();  // "dix" is none of Roman digits
   if (number == 0) number = scanner.TakeRoman();
-  if (number == 0) number = scanner.TakeSpelled();
+  if (number == 0) number = scanner.TakeLetters();
   if (number == 0) number = scanner.TakeIdeographic();
-  if (number == 0 && scanner.Skip(U"last")) number = 1;
+  if (number == 0 && scanner.TakeLast()) number = 1;
   if (number == 0) {
     const char32_t letter = scanner.Peek();
     if (!HasLetters(text) || letter < U'a' || letter > U'z') return {};
@@ -333,11 +334,14 @@ Found KeywordThenNumber(std::u32string_view text) {
 }
 
 // "3. kapitel", "erstes kapitel", "première partie", "the first book".
+// "3 chapter i" is a page number and a running head.
 Found NumberThenKeyword(std::u32string_view text) {
   Scanner scanner(text);
+  if (!scanner.HasKeywordBehind()) return {};
   if (scanner.Skip(U"the ")) scanner.SkipBlanks();
   int number = scanner.TakeDigits();
-  if (number > 0) {
+  const bool is_arabic = number > 0;
+  if (is_arabic) {
     for (const std::u32string_view ending :
          {U"st", U"nd", U"rd", U"th", U".", U"º", U"ª"}) {
       if (scanner.Skip(ending)) break;
@@ -345,18 +349,23 @@ Found NumberThenKeyword(std::u32string_view text) {
   } else {
     number = scanner.TakeSpelled();
     if (number == 0) number = scanner.TakeRoman();
+    if (number == 0) number = scanner.TakeLetters();
+    if (number == 0 && scanner.TakeLast()) number = 1;
     scanner.Skip(U".");
   }
   if (number == 0 || scanner.SkipBlanks() == 0) return {};
+  const size_t keyword = scanner.at();
   const Rank rank = scanner.TakeKeyword();
   if (rank == Rank::kNone) return {};
+  if (is_arabic && KeywordThenNumber(text.substr(keyword)).end > 0) return {};
   return {scanner.at(), rank, number, 1};
 }
 
-// "1장", "12話": a number and a counter without more.
-Found DigitsThenCounter(std::u32string_view text) {
+// "1장", "12話", "三章": a number and a counter without more.
+Found NumberThenCounter(std::u32string_view text) {
   Scanner scanner(text);
-  const int number = scanner.TakeDigits();
+  int number = scanner.TakeDigits();
+  if (number == 0) number = scanner.TakeIdeographic();
   if (number == 0) return {};
   const Rank rank = scanner.TakeCounter();
   if (rank == Rank::kNone) return {};
@@ -377,9 +386,10 @@ Found Ideographic(std::u32string_view text) {
   const bool counter_first = rank != Rank::kNone;
   if (!counter_first && scanner.at() == 0) return {};
   scanner.SkipBlanks();
+  const size_t begin = scanner.at();
   int number = scanner.TakeDigits();
-  if (number == 0) number = scanner.TakeIdeographic();
-  if (number == 0) return {};
+  if (scanner.at() == begin) number = scanner.TakeIdeographic();
+  if (scanner.at() == begin) return {};
   if (!counter_first) {
     scanner.SkipBlanks();
     const char32_t counter = scanner.Peek();
@@ -478,19 +488,31 @@ bool IsOneOf(std::u32string_view names, std::string_view title) {
   return false;
 }
 
-}  // namespace
-
-Label SplitLabel(std::string_view heading) {
-  if (heading.size() > kMaxHeadingBytes) {
-    return {.label = {}, .title = std::string(heading)};
+// A heading in brackets: a label in them, and perhaps a title behind.
+std::string WithoutBrackets(std::string_view heading) {
+  constexpr std::pair<std::string_view, std::string_view> kBrackets[] = {
+      {"【", "】"}, {"［", "］"}, {"〔", "〕"}, {"〈", "〉"},
+      {"《", "》"}, {"「", "」"}, {"[", "]"},   {"(", ")"}};
+  for (const auto& [open, close] : kBrackets) {
+    if (heading.substr(0, open.size()) != open) continue;
+    const size_t end = heading.find(close);
+    if (end == std::string_view::npos) return {};
+    const std::string_view label =
+        heading.substr(open.size(), end - open.size());
+    return std::string(label) + " " +
+           std::string(heading.substr(end + close.size()));
   }
+  return {};
+}
+
+Label Split(std::string_view heading) {
   const std::u32string all = ToUtf32(heading);
   const std::u32string_view text = Trimmed(all);
   const std::u32string lower = InLowerCase(text);
   Found found = KeywordThenNumber(lower);
   if (found.end == 0) found = NumberThenKeyword(lower);
   if (found.end == 0) found = Ideographic(lower);
-  if (found.end == 0) found = DigitsThenCounter(lower);
+  if (found.end == 0) found = NumberThenCounter(lower);
   if (found.end == 0) {
     found = NumberAlone(lower);
     const std::u32string_view numeral = text.substr(0, found.end);
@@ -512,13 +534,75 @@ Label SplitLabel(std::string_view heading) {
           .num_parts = found.num_parts};
 }
 
+}  // namespace
+
+std::string_view WithoutMarks(std::string_view line) {
+  constexpr std::string_view kMarks = "_*=~+-";
+  const char mark = line.empty() ? '\0' : line.front();
+  if (kMarks.find(mark) == std::string_view::npos) return line;
+  const size_t begin = std::min(line.find_first_not_of(mark), line.size());
+  const size_t end = line.find_last_not_of(mark) + 1;
+  if (end <= begin || end == line.size()) return line;
+  std::string_view rest = line.substr(begin, end - begin);
+  // "__init__" is a name, "*this* or *that*" has two marked words.
+  const bool is_blank = rest.front() == ' ' && rest.back() == ' ';
+  if ((mark == '_' && begin > 1) || (mark == '-' && !is_blank) ||
+      (mark != '-' && rest.find(mark) != std::string_view::npos)) {
+    return line;
+  }
+  while (!rest.empty() && rest.front() == ' ') rest.remove_prefix(1);
+  while (!rest.empty() && rest.back() == ' ') rest.remove_suffix(1);
+  return rest.empty() ? line : rest;
+}
+
+std::string_view WithoutNote(std::string_view heading) {
+  const size_t bracket = heading.rfind('[');
+  const bool has_number =
+      bracket != std::string_view::npos && bracket > 0 &&
+      heading.back() == ']' && heading.size() - bracket <= 5 &&
+      heading.find_first_not_of("0123456789*", bracket + 1) + 1 ==
+          heading.size();
+  const size_t words = heading.find_last_not_of('*') + 1;
+  const bool has_star =
+      words > 0 && words < heading.size() && heading.find('*') == words &&
+      (IsLetter(CharacterBefore(heading, words)) || heading[words - 1] == '.');
+  if (!has_number && !has_star) return heading;
+  std::string_view rest = heading.substr(0, has_number ? bracket : words);
+  rest = rest.substr(0, rest.find_last_not_of(' ') + 1);
+  // "A*" has a star of its own.
+  const size_t word = rest.find_last_of(' ') + 1;
+  const Label label = SplitLabel(rest);
+  const bool is_label = label.rank != Rank::kNone &&
+                        label.rank != Rank::kNumber && label.title.empty();
+  const bool is_whole = has_number || rest.size() - word > 2 || is_label;
+  return is_whole && !rest.empty() ? rest : heading;
+}
+
+Label SplitLabel(std::string_view heading) {
+  if (heading.size() > kMaxHeadingBytes) {
+    return {.label = {}, .title = std::string(heading)};
+  }
+  Label label = Split(heading);
+  if (label.rank != Rank::kNone) return label;
+  for (const std::string& inner :
+       {std::string(WithoutMarks(heading)), WithoutBrackets(heading)}) {
+    if (inner.empty() || inner == heading) continue;
+    Label marked = Split(inner);
+    // A number in brackets is that of a note.
+    if (marked.rank != Rank::kNone && marked.rank != Rank::kNumber) {
+      return marked;
+    }
+  }
+  return label;
+}
+
 int NumberOf(std::string_view text) {
   if (text.size() > 80) return 0;
   const std::u32string all = InLowerCase(ToUtf32(text));
   std::u32string_view number = Trimmed(all);
   if (!number.empty() && number.back() == U'.') number.remove_suffix(1);
   for (int (Scanner::*take)() :
-       {&Scanner::TakeDigits, &Scanner::TakeRoman, &Scanner::TakeSpelled,
+       {&Scanner::TakeDigits, &Scanner::TakeSpelled, &Scanner::TakeRoman,
         &Scanner::TakeIdeographic}) {
     Scanner scanner(number);
     const int value = (scanner.*take)();
@@ -579,7 +663,7 @@ bool IsIndexTitle(std::string_view title) {
 std::string HeadingKey(std::string_view heading) {
   std::u32string key;
   for (const char32_t c : ToUtf32(heading)) {
-    if (IsLetter(c) || IsDigit(c)) key.push_back(LowerCase(c));
+    if (IsLetter(c) || IsDigit(c)) key += WithoutAccents(LowerCase(c));
   }
   return FromUtf32(key);
 }

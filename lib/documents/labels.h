@@ -21,8 +21,8 @@ enum class Rank {
 
 // A heading in two: "CHAPTER 1. Loomings." is "CHAPTER 1" and "Loomings",
 // "2.1. Packages" is "2.1" and "Packages", "第三章 風の音" is "第三章" and
-// "風の音". Words and numerals of some forty languages are known
-// (heading_words.h).
+// "風の音", "[Chapter 1]" is "Chapter 1" and "". Words and numerals of some
+// forty languages are known (heading_words.h).
 struct Label {
   std::string label;  // without punctuation at its end; may be empty
   std::string title;  // without a full stop at its end; may be empty
@@ -34,6 +34,12 @@ struct Label {
 // `heading` is UTF-8 on one line. A number without punctuation or a word
 // ("1984", "7 Habits") is taken for a part of the title.
 Label SplitLabel(std::string_view heading);
+
+// Returns a line without the marks around it: "_Chapter 1_", "- Chapter 1 -".
+std::string_view WithoutMarks(std::string_view line);
+// Returns a heading of a text without the reference to a note at its end:
+// "Chapter 1[2]", "CHAPTER 1*".
+std::string_view WithoutNote(std::string_view heading);
 
 // Returns the value of an Arabic, Roman, Chinese or spelled number that is the
 // whole of `text`, with or without a point at its end; 0 for any other text.
@@ -51,8 +57,8 @@ std::string VolumeOfContents(std::string_view title);
 // "Index", "Sachregister", "索引".
 bool IsIndexTitle(std::string_view title);
 
-// Returns the letters and digits of a heading in lower case, which two
-// spellings of it have in common.
+// Returns the letters and digits of a heading in lower case and without
+// accents, which two spellings of it have in common.
 std::string HeadingKey(std::string_view heading);
 
 }  // namespace tiercel::document

@@ -74,6 +74,15 @@ INSTANTIATE_TEST_SUITE_P(
         LabelCase{"A.1 More", "A.1", "More", Rank::kNumber, 1},
         LabelCase{"IV. Rain", "IV", "Rain", Rank::kNumber, 4},
         LabelCase{"XII", "XII", "", Rank::kNumber, 12},
+        LabelCase{"_CHAPTER I._", "CHAPTER I", "", Rank::kChapter, 1},
+        LabelCase{"=Chapter 2.= Rain", "", "=Chapter 2.= Rain"},
+        LabelCase{"*** Chapter 2 ***", "Chapter 2", "", Rank::kChapter, 2},
+        LabelCase{"- Chapter 2 -", "Chapter 2", "", Rank::kChapter, 2},
+        LabelCase{"[Chapter 2] Rain", "Chapter 2", "Rain", Rank::kChapter, 2},
+        LabelCase{"[2] Rain", "", "[2] Rain"},
+        LabelCase{"Chapter #3: Rain", "Chapter #3", "Rain", Rank::kChapter, 3},
+        LabelCase{"Letter No. 3", "Letter No. 3", "", Rank::kChapter, 3},
+        LabelCase{"One", "", "One"},
         LabelCase{"3) Rain", "3", "Rain", Rank::kNumber, 3}));
 
 INSTANTIATE_TEST_SUITE_P(
@@ -96,13 +105,99 @@ INSTANTIATE_TEST_SUITE_P(
         LabelCase{"卷一", "卷一", "", Rank::kVolume, 1},
         LabelCase{"附录 A. 表", "附录 A", "表", Rank::kChapter, 1},
         LabelCase{"제3장 비", "제3장", "비", Rank::kChapter, 3},
+        LabelCase{"【第三章】雨", "第三章", "雨", Rank::kChapter, 3},
+        LabelCase{"三章　雨", "三章", "雨", Rank::kChapter, 3},
+        LabelCase{"三部作", "", "三部作"},
         LabelCase{"七、雨", "七", "雨", Rank::kNumber, 7},
         LabelCase{"Première partie", "Première partie", "", Rank::kPart, 1},
         LabelCase{"Capítulo IV", "Capítulo IV", "", Rank::kChapter, 4}));
 
 INSTANTIATE_TEST_SUITE_P(
+    ComposedNumbers, LabelsTest,
+    testing::Values(
+        LabelCase{"Chapter One Hundred and Two", "Chapter One Hundred and Two",
+                  "", Rank::kChapter, 102},
+        LabelCase{"Chapter Twenty-First. Rain", "Chapter Twenty-First", "Rain",
+                  Rank::kChapter, 21},
+        LabelCase{"Chapter the Thirtieth", "Chapter the Thirtieth", "",
+                  Rank::kChapter, 30},
+        LabelCase{"CHAPITRE QUATRE-VINGT-DIX-NEUF",
+                  "CHAPITRE QUATRE-VINGT-DIX-NEUF", "", Rank::kChapter, 99},
+        LabelCase{"Chapitre vingt et un", "Chapitre vingt et un", "",
+                  Rank::kChapter, 21},
+        LabelCase{"Onzième chapitre", "Onzième chapitre", "", Rank::kChapter,
+                  11},
+        LabelCase{"CHAPITRE SOIXANTE-DIX", "CHAPITRE SOIXANTE-DIX", "",
+                  Rank::kChapter, 70},
+        LabelCase{"Capítulo treinta y dos", "Capítulo treinta y dos", "",
+                  Rank::kChapter, 32},
+        LabelCase{"CAPÍTULO DÉCIMO TERCERO", "CAPÍTULO DÉCIMO TERCERO", "",
+                  Rank::kChapter, 13},
+        LabelCase{"Capítulo decimocuarto", "Capítulo decimocuarto", "",
+                  Rank::kChapter, 14},
+        LabelCase{"Capítulo veintidós", "Capítulo veintidós", "",
+                  Rank::kChapter, 22},
+        LabelCase{"Capitolo ventunesimo", "Capitolo ventunesimo", "",
+                  Rank::kChapter, 21},
+        LabelCase{"Capitolo trentotto", "Capitolo trentotto", "",
+                  Rank::kChapter, 38},
+        LabelCase{"Capítulo vinte e um", "Capítulo vinte e um", "",
+                  Rank::kChapter, 21},
+        LabelCase{"Einundzwanzigstes Kapitel", "Einundzwanzigstes Kapitel", "",
+                  Rank::kChapter, 21},
+        LabelCase{"Dreizehntes Kapitel", "Dreizehntes Kapitel", "",
+                  Rank::kChapter, 13},
+        LabelCase{"EENENTWINTIGSTE HOOFDSTUK", "EENENTWINTIGSTE HOOFDSTUK", "",
+                  Rank::kChapter, 21},
+        LabelCase{"Tjugoförsta kapitlet", "Tjugoförsta kapitlet", "",
+                  Rank::kChapter, 21},
+        LabelCase{"Trettonde kapitlet", "Trettonde kapitlet", "",
+                  Rank::kChapter, 13},
+        LabelCase{"Kahdestoista luku", "Kahdestoista luku", "", Rank::kChapter,
+                  12},
+        LabelCase{"Kahdeskymmenesensimmäinen luku",
+                  "Kahdeskymmenesensimmäinen luku", "", Rank::kChapter, 21},
+        LabelCase{"Rozdział dwudziesty drugi", "Rozdział dwudziesty drugi", "",
+                  Rank::kChapter, 22},
+        LabelCase{"Глава сорок первая", "Глава сорок первая", "",
+                  Rank::kChapter, 41},
+        LabelCase{"Глава сто вторая", "Глава сто вторая", "", Rank::kChapter,
+                  102},
+        LabelCase{"Първа глава", "Първа глава", "", Rank::kChapter, 1},
+        LabelCase{"Розділ п’ятий", "Розділ п’ятий", "", Rank::kChapter, 5},
+        LabelCase{"CAPITOLUL AL DOISPREZECELEA", "CAPITOLUL AL DOISPREZECELEA",
+                  "", Rank::kChapter, 12},
+        LabelCase{"PARTEA A TREIA", "PARTEA A TREIA", "", Rank::kPart, 3},
+        LabelCase{"On birinci bölüm", "On birinci bölüm", "", Rank::kChapter,
+                  11},
+        LabelCase{"Tizenegyedik fejezet", "Tizenegyedik fejezet", "",
+                  Rank::kChapter, 11},
+        LabelCase{"पहला अध्याय", "पहला अध्याय", "", Rank::kChapter, 1},
+        LabelCase{"第廿一章 雨", "第廿一章", "雨", Rank::kChapter, 21},
+        LabelCase{"Letzter Auftritt", "Letzter Auftritt", "", Rank::kSection,
+                  1},
+        LabelCase{"ΚΕΦΑΛΑΙΟ ΙΒ΄", "ΚΕΦΑΛΑΙΟ ΙΒ΄", "", Rank::kChapter, 12},
+        LabelCase{"ΚΕΦΑΛΑΙΟ ΣΤʹ: Βροχή", "ΚΕΦΑΛΑΙΟ ΣΤʹ", "Βροχή",
+                  Rank::kChapter, 6},
+        LabelCase{"פרק י״א", "פרק י״א", "", Rank::kChapter, 11},
+        LabelCase{"פרק ט״ו", "פרק ט״ו", "", Rank::kChapter, 15},
+        LabelCase{"פרק יב", "פרק יב", "", Rank::kChapter, 12},
+        LabelCase{"Chapter 2.5: Rain", "Chapter 2.5", "Rain", Rank::kChapter,
+                  5},
+        LabelCase{"Section 3.2.1 Rain", "Section 3.2.1", "Rain", Rank::kSection,
+                  1},
+        LabelCase{"Kapitel 3.Regen", "Kapitel 3", "Regen", Rank::kChapter, 3},
+        LabelCase{"Chapter 0. Rain", "Chapter 0", "Rain", Rank::kChapter, 0},
+        LabelCase{"Chapter 10000", "Chapter 10000", "", Rank::kChapter,
+                  10000}));
+
+INSTANTIATE_TEST_SUITE_P(
     NoLabel, LabelsTest,
     testing::Values(LabelCase{"1984 and after", "", "1984 and after"},
+                    LabelCase{"Une lettre", "", "Une lettre"},
+                    LabelCase{"Chapter on rain", "", "Chapter on rain"},
+                    LabelCase{"Chapter tent", "", "Chapter tent"},
+                    LabelCase{"Κεφάλαιο το νερό", "", "Κεφάλαιο το νερό"},
                     LabelCase{"7 Habits", "", "7 Habits"},
                     LabelCase{"Part of it", "", "Part of it"},
                     LabelCase{"Chapter and verse", "", "Chapter and verse"},
@@ -120,9 +215,26 @@ TEST(LabelWordsTest, NumbersAreRead) {
   EXPECT_EQ(NumberOf("XXXII."), 32);
   EXPECT_EQ(NumberOf("seventeen"), 17);
   EXPECT_EQ(NumberOf("百二十"), 120);
+  EXPECT_EQ(NumberOf("fifty-five"), 55);
   EXPECT_EQ(NumberOf("12a"), 0);
   EXPECT_EQ(NumberOf("IIII"), 0);
   EXPECT_EQ(NumberOf(""), 0);
+}
+
+TEST(LabelWordsTest, NotesAndMarksAreNoPartsOfAHeading) {
+  EXPECT_EQ(WithoutNote("CHAPTER I[1]"), "CHAPTER I");
+  EXPECT_EQ(WithoutNote("The Mill [12]"), "The Mill");
+  EXPECT_EQ(WithoutNote("CHAPTER I*"), "CHAPTER I");
+  EXPECT_EQ(WithoutNote("The Mill*"), "The Mill");
+  for (const char* const heading :
+       {"3.4 A*", "debian/patches/*", "[1]", "*this*", "The [mill]", ""}) {
+    EXPECT_EQ(WithoutNote(heading), heading);
+  }
+  EXPECT_EQ(WithoutMarks("_The Mill_"), "The Mill");
+  for (const char* const heading :
+       {"__init__", "*this* or *that*", "-x-", "_", "***", ""}) {
+    EXPECT_EQ(WithoutMarks(heading), heading);
+  }
 }
 
 TEST(LabelWordsTest, PartsWithoutNumbers) {

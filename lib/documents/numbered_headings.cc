@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "lib/documents/labels.h"
+#include "lib/documents/page_numbers.h"
 #include "lib/documents/text_writer.h"
 #include "lib/documents/unicode.h"
 
@@ -52,57 +53,16 @@ Rank NamedRank(std::string_view line) {
   return rank == Rank::kNumber ? Rank::kNone : rank;
 }
 
-// Returns a line whose letters stand apart ("C H A P T E R   I") in words; ""
-// for other lines. Where no more than one blank is between them a word ends at
-// its number.
-std::string Closed(std::string_view line) {
-  constexpr size_t kFewLetters = 4;
-  const size_t first = line.find(' ');
-  if (first > 4 || line.find_first_not_of(' ', first) - first > 3 ||
-      line.find(' ', first + 1) > first + 5) {
-    return {};
-  }
-  std::u32string words;
-  size_t num_letters = 0;
-  const std::u32string all = ToUtf32(line);
-  for (size_t i = 0; i < all.size(); ++i) {
-    const bool is_blank = all[i] == U' ' || all[i] == U'\t';
-    if (is_blank) {
-      const bool is_gap = all[i - 1] == U' ' || all[i - 1] == U'\t';
-      if (is_gap && words.back() != U' ') words.push_back(U' ');
-      continue;
-    }
-    const bool is_apart = i == 0 || all[i - 1] == U' ' || all[i - 1] == U'\t';
-    if (!is_apart && IsLetter(all[i])) {
-      // The number may be written together: "C H A P T E R  XII".
-      if (NumberOf(FromUtf32(all.substr(i - 1))) == 0) return {};
-      words.append(all, i);
-      break;
-    }
-    words.push_back(all[i]);
-    num_letters += IsLetter(all[i]) ? 1 : 0;
-  }
-  if (num_letters < kFewLetters) return {};
-  const std::string closed = FromUtf32(words);
-  for (size_t i = 1; i < words.size(); ++i) {
-    const std::string parted =
-        FromUtf32(words.substr(0, i)) + " " + FromUtf32(words.substr(i));
-    if (words.find(U' ') == std::u32string::npos &&
-        NamedRank(parted) != Rank::kNone) {
-      return parted;
-    }
-  }
-  return closed;
-}
-
 // Returns the block that begins with line i on one line, in words.
 std::string WordsAt(const std::vector<TextLine>& lines, size_t i) {
   std::string words;
   for (size_t line = i; line < i + lines[i].num_lines; ++line) {
     const std::string closed = Closed(lines[line].text);
-    words.append(closed.empty() ? lines[line].text : closed).append("\n");
+    const std::string_view text = WithoutMarks(WithoutNote(lines[line].text));
+    words.append(closed.empty() ? text : closed).append("\n");
   }
-  return OneLine(words);
+  words = OneLine(words);
+  return std::string(WithoutMarks(words));
 }
 
 bool EndsInYear(std::string_view block) {
@@ -115,13 +75,15 @@ void AddTitle(const std::vector<TextLine>& lines, Candidate* candidate) {
   const size_t next = candidate->end_line;
   if (next >= lines.size() || lines[next].num_lines > 2) return;
   const std::string block = WordsAt(lines, next);
+  const std::string whole = BlockAt(lines, next);
+  const bool is_marked = WithoutMarks(whole).size() < whole.size();
   // An introduction within a volume is no title of it, nor is the year on a
   // title page.
   const bool is_part = candidate->label.rank < Rank::kChapter &&
                        (IsUnnumberedPart(block) || EndsInYear(block));
   if (ColumnsOf(block) > kMaxTitleColumns || IsContentsTitle(block) ||
       is_part || SplitLabel(block).rank != Rank::kNone ||
-      (HasLowerCase(block) && EndsAsProse(block))) {
+      (HasLowerCase(block) && EndsAsProse(block) && !is_marked)) {
     return;
   }
   // Text must follow the title; at the end of the book it is a line of a list.
@@ -137,7 +99,8 @@ bool IsNamed(const std::vector<TextLine>& lines, size_t i, size_t after,
   const TextLine& line = lines[i];
   if (ColumnsOf(line.text) > kMaxHeadingColumns) return false;
   const std::string closed = Closed(line.text);
-  const std::string_view words = closed.empty() ? line.text : closed;
+  const std::string_view words =
+      closed.empty() ? WithoutMarks(WithoutNote(line.text)) : closed;
   Label label = SplitLabel(words);
   if (label.rank == Rank::kNone || label.rank == Rank::kNumber) return false;
   size_t next = 0;
@@ -182,6 +145,7 @@ std::string KeyOf(const Candidate& candidate) {
     case Rank::kNumber:  // all of it: "2.1" is not "3.1"
       return "#" + label.label;
     default:
+      if (label.num_parts > 1) return HeadingKey(label.label);
       return std::to_string(static_cast<int>(label.rank)) + "." +
              std::to_string(label.number);
   }
@@ -244,6 +208,47 @@ void DropListed(const std::vector<TextLine>& lines,
   *candidates = std::move(kept);
 }
 
+// Returns true if `title` is another's, or none, and a page number.
+bool HasPageNumber(std::string_view title, std::string_view other) {
+  const size_t number = title.find_last_not_of("0123456789") + 1;
+  if (number == title.size()) return false;
+  const std::string key = HeadingKey(title.substr(0, number));
+  return key.empty() || key == HeadingKey(other);
+}
+
+// Drops the running heads of pages: "CHAPTER I  12" below that chapter's
+// heading, and, if they are many, headings that are the same as the one before.
+void DropRunningHeads(std::vector<Candidate>* candidates) {
+  constexpr size_t kManyHeads = 3;
+  std::vector<bool> is_numbered(candidates->size());
+  std::vector<bool> is_same(candidates->size());
+  const Candidate* heading = nullptr;
+  size_t num_same = 0;
+  for (size_t i = 0; i < candidates->size(); ++i) {
+    const Candidate& here = (*candidates)[i];
+    const Label& label = here.label;
+    const bool is_named =
+        label.rank != Rank::kNone && label.rank != Rank::kNumber;
+    if (heading == nullptr || !is_named || here.is_listed ||
+        KeyOf(*heading) != KeyOf(here)) {
+      heading = is_named ? &here : nullptr;
+      continue;
+    }
+    is_numbered[i] = HasPageNumber(label.title, heading->label.title);
+    is_same[i] = label.title.empty() ||
+                 HeadingKey(label.title) == HeadingKey(heading->label.title);
+    num_same += is_same[i] ? 1 : 0;
+  }
+  const bool are_many =
+      num_same >= kManyHeads && num_same * 4 >= candidates->size();
+  std::vector<Candidate> kept;
+  for (size_t i = 0; i < candidates->size(); ++i) {
+    if (is_numbered[i] || (is_same[i] && are_many)) continue;
+    kept.push_back(std::move((*candidates)[i]));
+  }
+  *candidates = std::move(kept);
+}
+
 // Returns the level by rank. A heading without a label or with only a number is
 // a chapter.
 int LevelOf(const Candidate& candidate) {
@@ -292,6 +297,31 @@ Label SplitGlued(std::string_view line) {
                     std::string(line.substr(at)));
 }
 
+// "1 The Mill" is "1" and "The Mill", where such lines count.
+Label SplitUnpointed(std::string_view line) {
+  const size_t end = line.find_first_not_of("0123456789");
+  if (end == 0 || end == std::string_view::npos || line[end] != ' ') return {};
+  const size_t title = line.find_first_not_of(' ', end);
+  size_t next = 0;
+  const char32_t first = CharacterAt(line, title, &next);
+  if (!IsUpperCase(first) && !IsIdeographic(first)) return {};
+  return SplitLabel(std::string(line.substr(0, end)) + ". " +
+                    std::string(line.substr(title)));
+}
+
+// "TWENTY-ONE": a spelled number and no more.
+Label SplitSpelled(std::string_view line) {
+  size_t next = 0;
+  const bool is_title = IsUpperCase(CharacterAt(line, 0, &next));
+  const int number = is_title ? NumberOf(line) : 0;
+  if (number == 0) return {};
+  return {.label = std::string(line),
+          .title = {},
+          .rank = Rank::kNumber,
+          .number = number,
+          .num_parts = 1};
+}
+
 std::vector<Candidate> NamedCandidates(const std::vector<TextLine>& lines,
                                        const Contents& contents) {
   std::vector<Candidate> candidates;
@@ -328,7 +358,7 @@ std::vector<Candidate> NamedCandidates(const std::vector<TextLine>& lines,
       candidate.line = i;
       candidate.end_line = i + (is_block ? lines[i].num_lines : 1);
       candidate.text =
-          is_block ? BlockAt(lines, i) : std::string(lines[i].text);
+          is_block ? WordsAt(lines, i) : std::string(lines[i].text);
       candidate.label = SplitLabel(candidate.text);
       if (is_block && candidate.label.rank == Rank::kNumber &&
           candidate.label.title.empty()) {
@@ -342,7 +372,21 @@ std::vector<Candidate> NamedCandidates(const std::vector<TextLine>& lines,
   if (!has_named && contents.headings.empty()) return {};
   // All that a complete table lists stands behind it, however short it is.
   if (!all_complete) DropListed(lines, &candidates);
+  DropRunningHeads(&candidates);
   return candidates;
+}
+
+// Returns true if nearly all candidates are bare numbers, those of pages.
+bool ArePages(const std::vector<TextLine>& lines,
+              const std::vector<Candidate>& candidates) {
+  std::vector<size_t> bare;
+  for (const Candidate& candidate : candidates) {
+    const bool has_title = !SplitLabel(candidate.text).title.empty();
+    const bool is_arabic = candidate.text.find_first_of("0123456789") == 0;
+    if (!has_title && is_arabic) bare.push_back(candidate.line);
+  }
+  return bare.size() * 10 >= candidates.size() * 9 &&
+         ArePageNumbers(lines, bare);
 }
 
 // Returns lines that begin with a number alone, each one more than that before
@@ -373,8 +417,14 @@ std::vector<Candidate> CountedCandidates(const std::vector<TextLine>& lines,
       continue;
     }
     Label label = SplitLabel(line.text);
+    if (label.rank == Rank::kNone && line.num_lines == 1) {
+      label = SplitSpelled(line.text);
+    }
     const bool is_glued = label.rank == Rank::kNone;
     if (is_glued) label = SplitGlued(line.text);
+    if (is_glued && label.rank == Rank::kNone && line.num_lines == 1) {
+      label = SplitUnpointed(line.text);
+    }
     if (label.rank != Rank::kNumber || label.num_parts > kMaxParts) continue;
     if (!label.title.empty() && EndsAsProse(line.text)) continue;
     const auto level = static_cast<size_t>(label.num_parts);
@@ -402,6 +452,7 @@ std::vector<Candidate> CountedCandidates(const std::vector<TextLine>& lines,
   const size_t bytes =
       BytesBetween(lines, candidates.front().line, lines.size());
   if (bytes / candidates.size() < kMinCountedBytes) return {};
+  if (ArePages(lines, candidates)) return {};
   return candidates;
 }
 

@@ -59,6 +59,37 @@ std::vector<Heading> WithoutTables(const std::vector<TextLine>& lines,
   return headings;
 }
 
+// Returns true if bare numbers run through chapters that are named and counted
+// themselves: then they are those of pages or paragraphs.
+bool RunThrough(const std::vector<Heading>& numbers,
+                const std::vector<Heading>& named) {
+  constexpr int kFewChapters = 3;
+  size_t first = 0;
+  size_t last = 0;
+  int count = 0;
+  for (const Heading& heading : named) {
+    const Label label = SplitLabel(heading.text);
+    if (label.rank != Rank::kChapter || label.number != count + 1) continue;
+    if (++count == 1) first = heading.begin;
+    last = heading.begin;
+  }
+  const auto num_bare = static_cast<size_t>(std::count_if(
+      numbers.begin(), numbers.end(), [&](const Heading& heading) {
+        return heading.begin > first && heading.begin < last &&
+               SplitLabel(heading.text).title.empty();
+      }));
+  return count >= kFewChapters && num_bare * 2 >= numbers.size();
+}
+
+// Returns true if `headings` have all that `listed` has.
+bool HaveAll(const std::vector<Heading>& headings,
+             const std::unordered_set<size_t>& listed) {
+  const auto num_listed = std::count_if(
+      headings.begin(), headings.end(),
+      [&](const Heading& heading) { return listed.count(heading.begin) > 0; });
+  return static_cast<size_t>(num_listed) == listed.size();
+}
+
 bool HasNumberBefore(const std::vector<Heading>& headings, size_t place) {
   return std::any_of(headings.begin(), headings.end(),
                      [place](const Heading& heading) {
@@ -84,6 +115,11 @@ std::vector<Heading> FindHeadings(std::string_view text) {
   };
   const auto marked = [](const Heading&, Rank) { return kWorthOfMark; };
   propose(FindUnderlined(lines), marked);
+  // Behind a numbered heading they may be those of one chapter or volume.
+  const auto is_of_part = [&](const std::vector<Heading>& numbered) {
+    return HasNumberBefore(numbered,
+                           lines[contents.pages.front().first_line].begin);
+  };
   const bool is_complete =
       std::any_of(contents.pages.begin(), contents.pages.end(),
                   [](const ContentsPage& page) { return page.is_complete; });
@@ -91,24 +127,23 @@ std::vector<Heading> FindHeadings(std::string_view text) {
   std::vector<Heading> without =
       WithoutTables(lines, contents, std::move(unlisted.named));
   const bool has_named = !without.empty();
-  propose(contents.pages.empty() ? without : FindNamed(lines, contents),
-          marked);
-  propose(FindCounted(lines), [](const Heading&, Rank) { return size_t{1}; });
-  if (!contents.pages.empty()) {
-    // Behind a numbered heading they may be those of one chapter or volume.
-    const size_t first_line = contents.pages.front().first_line;
-    if (HasNumberBefore(without, lines[first_line].begin)) {
-      propose(std::move(without), marked);
-    }
+  const std::vector<Heading> named =
+      contents.pages.empty() ? without : FindNamed(lines, contents);
+  propose(named, marked);
+  std::vector<Heading> counted = FindCounted(lines);
+  // Bare numbers below titles that are listed are parts of what these begin.
+  const bool is_below =
+      is_complete && !HaveAll(counted, listed) && !is_of_part(counted);
+  if (!is_below && !RunThrough(counted, named)) {
+    propose(std::move(counted), [](const Heading&, Rank) { return size_t{1}; });
+  }
+  if (!contents.pages.empty() && is_of_part(without)) {
+    propose(std::move(without), marked);
   }
   if (!has_named) return best;
   std::vector<Heading> joined =
       WithoutTables(lines, contents, std::move(unlisted.joined));
-  const auto num_listed = std::count_if(
-      joined.begin(), joined.end(),
-      [&](const Heading& heading) { return listed.count(heading.begin) > 0; });
-  // It has all that is listed.
-  if (static_cast<size_t>(num_listed) == listed.size()) {
+  if (HaveAll(joined, listed)) {
     propose(std::move(joined), [&](const Heading& heading, Rank rank) {
       const bool is_bare =
           rank == Rank::kNumber && listed.count(heading.begin) == 0;

@@ -4,7 +4,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "lib/documents/document.h"
+#include "lib/documents/plain_text_for_test.h"
 
 namespace tiercel::document {
 namespace {
@@ -12,41 +12,6 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-
-// A paragraph longer than any entry of a table of contents.
-std::string Prose(int lines = 8) {
-  std::string text = "\n";
-  for (int i = 0; i < lines; ++i) {
-    text += "It was the way of the wind there to turn at night, and to rest.\n";
-  }
-  return text + "\n";
-}
-
-Document ReadAsText(const std::string& text) {
-  Document document;
-  document.text = text;
-  ReadPlainText(&document);
-  FinishOutline(&document);
-  return document;
-}
-
-// Returns "level label|title" for each section, at its position in the text.
-std::string Tree(const std::string& text) {
-  const Document document = ReadAsText(text);
-  std::string lines;
-  for (const Section& s : document.sections) {
-    lines += std::to_string(s.level) + " " + s.label + "|" + s.title + "\n";
-    const std::string& begun = s.label.empty() ? s.title : s.label;
-    const std::string line = document.text.substr(
-        s.begin, document.text.find('\n', s.begin) - s.begin);
-    EXPECT_THAT(line, HasSubstr(begun.substr(0, 2))) << s.begin;
-    EXPECT_TRUE(s.begin == 0 || document.text[s.begin - 1] == '\n' ||
-                document.text[s.begin - 1] == ' ' ||
-                document.text[s.begin - 1] == '\f' ||
-                document.text.compare(s.begin - 3, 3, "\u3000") == 0);
-  }
-  return lines;
-}
 
 TEST(PlainTextTest, WordsAndNumbers) {
   EXPECT_EQ(Tree("My book\n\nCHAPTER I. The Road\n" + Prose() +
@@ -191,19 +156,30 @@ TEST(PlainTextTest, GutenbergsFrameIsLeftOutAndSaid) {
   EXPECT_EQ(document.author, "A. B.");
   EXPECT_EQ(document.language, "de");
   EXPECT_THAT(document.warnings, ElementsAre(HasSubstr("left out")));
-  // The text behind the end mark stays if it is no footer: another book, or too
-  // much of anything.
+  // Another book may follow.
+  const std::string start = "*** START OF THE PROJECT GUTENBERG EBOOK X ***\n";
   const std::string book =
-      "*** START OF THE PROJECT GUTENBERG EBOOK X ***\nIt rains.\n"
-      "*** END OF THE PROJECT GUTENBERG EBOOK X ***\nLicence\n";
-  for (const std::string& text :
-       {book + book, book + std::string(70'000, 'x') + "\n"}) {
-    EXPECT_EQ(ReadAsText(text).text, text);
-  }
-  // Half a frame is no frame.
-  EXPECT_THAT(
-      ReadAsText("*** START OF THE PROJECT GUTENBERG EBOOK X ***\nx").warnings,
-      IsEmpty());
+      start + "It rains.\n" + "*** END OF THE PROJECT GUTENBERG EBOOK X ***\n";
+  EXPECT_EQ(ReadAsText(book + book).text, book + book);
+  // The text behind an end mark stays if it is no footer.
+  const std::string much = std::string(70'000, 'x') + "\n";
+  EXPECT_EQ(ReadAsText(book + much).text, (book + much).substr(start.size()));
+  // A file that was cut has no end mark.
+  const Document cut = ReadAsText(start + "It rains.\n");
+  EXPECT_EQ(cut.text, "It rains.\n");
+  EXPECT_THAT(cut.warnings, ElementsAre(HasSubstr("no end mark")));
+}
+
+TEST(PlainTextTest, TheLastEndMarkOfGutenbergCounts) {
+  const std::string volumes =
+      "It rains.\n\nEnd of the Project Gutenberg EBook of Rain, Vol. 1\n" +
+      Prose(40) + "It snows.\n\n";
+  EXPECT_EQ(ReadAsText("*** START OF THE PROJECT GUTENBERG EBOOK RAIN ***\n" +
+                       volumes +
+                       "End of Project Gutenberg's Rain\n\n*** END OF THE "
+                       "PROJECT GUTENBERG EBOOK RAIN ***\nLicence\n")
+                .text,
+            volumes);
 }
 
 TEST(PlainTextTest, GutenbergsOldFrameEndsWithSmallPrint) {
@@ -619,6 +595,15 @@ TEST(PlainTextTest, AozorasMarksAreReadAndLeftOut) {
   // Brackets of a text in no such notation stay.
   const std::string plain = "《書名》を読む。［＃一つ\n";
   EXPECT_EQ(ReadAsText(plain).text, plain);
+}
+
+TEST(PlainTextTest, AozorasCharactersMayBeNamedByTheirPlaceAlone) {
+  const std::string marks = "《かわ》［＃改行］《かわ》［＃改行］";
+  const Document document =
+      ReadAsText(marks +
+                 "※［＃二の字点、1-2-22］※［＃「口＋某」、10-5］"
+                 "〔Cafe' franc,ais, l'OE&uvre〕〔人〕〔a b〕\n");
+  EXPECT_EQ(document.text, "〻〓Café français, l'Œuvre〔人〕〔a b〕\n");
 }
 
 TEST(PlainTextTest, AnIndexAtTheEndIsLeftOutAndSaidAndContentsAreNone) {

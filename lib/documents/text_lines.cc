@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "lib/documents/labels.h"
 #include "lib/documents/text_writer.h"
 #include "lib/documents/unicode.h"
 
@@ -97,6 +98,45 @@ std::vector<TextLine> LinesOf(std::string_view text) {
     if (!lines[i].is_first) lines[i - 1].num_lines = lines[i].num_lines + 1;
   }
   return lines;
+}
+
+std::string Closed(std::string_view line) {
+  constexpr size_t kFewLetters = 4;
+  const size_t first = line.find(' ');
+  if (first > 4 || line.find_first_not_of(' ', first) - first > 3 ||
+      line.find(' ', first + 1) > first + 5) {
+    return {};
+  }
+  std::u32string words;
+  size_t num_letters = 0;
+  const std::u32string all = ToUtf32(line);
+  for (size_t i = 0; i < all.size(); ++i) {
+    const bool is_blank = all[i] == U' ' || all[i] == U'\t';
+    if (is_blank) {
+      const bool is_gap = all[i - 1] == U' ' || all[i - 1] == U'\t';
+      if (is_gap && words.back() != U' ') words.push_back(U' ');
+      continue;
+    }
+    const bool is_apart = i == 0 || all[i - 1] == U' ' || all[i - 1] == U'\t';
+    if (!is_apart && IsLetter(all[i])) {
+      // The number may be written together: "C H A P T E R  XII".
+      if (NumberOf(FromUtf32(all.substr(i - 1))) == 0) return {};
+      words.append(all, i);
+      break;
+    }
+    words.push_back(all[i]);
+    num_letters += IsLetter(all[i]) ? 1 : 0;
+  }
+  if (num_letters < kFewLetters) return {};
+  const std::string closed = FromUtf32(words);
+  for (size_t i = 1; i < words.size(); ++i) {
+    const std::string parted =
+        FromUtf32(words.substr(0, i)) + " " + FromUtf32(words.substr(i));
+    if (words.find(U' ') != std::u32string::npos) break;
+    const Rank rank = SplitLabel(parted).rank;
+    if (rank != Rank::kNone && rank != Rank::kNumber) return parted;
+  }
+  return closed;
 }
 
 std::string BlockAt(const std::vector<TextLine>& lines, size_t line) {

@@ -32,6 +32,11 @@ std::vector<TextLine> LinesOf(std::string_view text);
 // Returns true if a text ends as a sentence or a part of one does.
 bool EndsAsProse(std::string_view text);
 
+// Returns a line whose letters stand apart ("C H A P T E R   I") in words; ""
+// for other lines. Where no more than one blank is between them a word ends at
+// its number.
+std::string Closed(std::string_view line);
+
 // Returns the block that begins with `line`, joined to one line.
 std::string BlockAt(const std::vector<TextLine>& lines, size_t line);
 

@@ -13,6 +13,21 @@ utf8proc_category_t CategoryOf(char32_t character) {
   return utf8proc_category(static_cast<utf8proc_int32_t>(character));
 }
 
+// Returns a text in NFC, changed as `option` says.
+std::string Mapped(const std::string& text, utf8proc_option_t option) {
+  utf8proc_uint8_t* mapped = nullptr;
+  const utf8proc_ssize_t length =
+      utf8proc_map(reinterpret_cast<const utf8proc_uint8_t*>(text.data()),
+                   static_cast<utf8proc_ssize_t>(text.size()), &mapped,
+                   static_cast<utf8proc_option_t>(UTF8PROC_STABLE |
+                                                  UTF8PROC_COMPOSE | option));
+  if (length < 0) return text;  // it is not UTF-8
+  std::string key(reinterpret_cast<const char*>(mapped),
+                  static_cast<size_t>(length));
+  std::free(mapped);
+  return key;
+}
+
 }  // namespace
 
 char32_t CharacterAt(std::string_view text, size_t at, size_t* next) {
@@ -62,22 +77,36 @@ std::string FromUtf32(std::u32string_view text) {
 }
 
 std::string CaseFolded(const std::string& text) {
-  utf8proc_uint8_t* folded = nullptr;
-  const utf8proc_ssize_t length =
-      utf8proc_map(reinterpret_cast<const utf8proc_uint8_t*>(text.data()),
-                   static_cast<utf8proc_ssize_t>(text.size()), &folded,
-                   static_cast<utf8proc_option_t>(
-                       UTF8PROC_STABLE | UTF8PROC_COMPOSE | UTF8PROC_CASEFOLD));
-  if (length < 0) return text;  // it is not UTF-8
-  std::string key(reinterpret_cast<const char*>(folded),
-                  static_cast<size_t>(length));
-  std::free(folded);
-  return key;
+  return Mapped(text, UTF8PROC_CASEFOLD);
+}
+
+std::string Composed(const std::string& text) {
+  return Mapped(text, static_cast<utf8proc_option_t>(0));
 }
 
 char32_t LowerCase(char32_t character) {
   return static_cast<char32_t>(
       utf8proc_tolower(static_cast<utf8proc_int32_t>(character)));
+}
+
+std::u32string WithoutAccents(char32_t character) {
+  constexpr char32_t kEndOfCyrillic = 0x0530;
+  constexpr char32_t kMoreLatin = 0x1E00;
+  constexpr char32_t kEndOfGreek = 0x2000;
+  if (character < 0x80) return {character};
+  if (character == U'œ') return U"oe";
+  if (character == U'æ') return U"ae";
+  if (character == U'ß') return U"ss";
+  const bool has_accents = character < kEndOfCyrillic ||
+                           (character >= kMoreLatin && character < kEndOfGreek);
+  utf8proc_int32_t parts[4];
+  const utf8proc_ssize_t count =
+      has_accents
+          ? utf8proc_decompose_char(static_cast<utf8proc_int32_t>(character),
+                                    parts, 4, UTF8PROC_DECOMPOSE, nullptr)
+          : 0;
+  if (count <= 0 || count > 4) return {character};
+  return {static_cast<char32_t>(parts[0])};
 }
 
 bool IsLetter(char32_t character) {

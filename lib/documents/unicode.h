@@ -20,7 +20,13 @@ std::string FromUtf32(std::u32string_view text);
 // of accents (NFC, NFD).
 std::string CaseFolded(const std::string& text);
 
+// Returns a text whose letters and accents are one character each (NFC).
+std::string Composed(const std::string& text);
+
 char32_t LowerCase(char32_t character);
+// Returns a letter of Latin, Greek or Cyrillic without its accents, and "œ" as
+// "oe"; others as they are.
+std::u32string WithoutAccents(char32_t character);
 bool IsLetter(char32_t character);
 // Returns true for accents and vowel signs that stand with the letter before.
 bool IsMark(char32_t character);
