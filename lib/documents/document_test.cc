@@ -143,7 +143,8 @@ const char kFb2[] =
     "</author><book-title>Река</book-title><lang>ru</lang></title-info>"
     "</description><body><title><p>Анна Б</p><p>Река</p></title><section>"
     "<title><p>Часть 1</p></title><section><title><p>Глава 1</p><p>Утро</p>"
-    "</title><p>Текст<a l:href='#n1' type='note'>1</a>.</p><empty-line/>"
+    "</title><p>Текст<a l:href='#n1' type='note'>1</a>, "
+    "x<sup>2</sup>, y<sup><a l:href='#n1'>1</a></sup>.</p><empty-line/>"
     "<poem><stanza><v>Строка</v><v>Другая &amp; она</v></stanza></poem>"
     "</section></section></body><body name='notes'><section id='n1'><title>"
     "<p>1</p></title><p>Примечание</p></section></body>"
@@ -155,9 +156,10 @@ TEST_F(DocumentTest, Fb2IsReadAlsoFromAnArchive) {
     const Document document = Good(Read("book", bytes));
     EXPECT_EQ(document.title + "|" + document.author + "|" + document.language,
               "Река|Анна Б|ru");
-    EXPECT_THAT(document.text,
-                HasSubstr("Глава 1 Утро\n\nТекст[1].\n\nСтрока\n\nДругая & "
-                          "она\n"));
+    EXPECT_THAT(
+        document.text,
+        HasSubstr("Глава 1 Утро\n\nТекст[1], x2, y[1].\n\nСтрока\n\nДругая & "
+                  "она\n"));
     EXPECT_EQ(document.text.find("QUJD"), std::string::npos);
     ASSERT_GE(document.sections.size(), 2u);
     EXPECT_EQ(document.sections[0].label, "Часть 1");

@@ -105,7 +105,9 @@ class Reader {
     int num_parts;   // items or cells so far
     size_t heading;  // its number, if it is one
     bool is_silent;  // the page's number, which is no text
-    size_t note;     // the mark before it, if it is a note's mark in a heading
+    bool is_raised;
+    bool has_bracket;  // one was written before it
+    size_t note;  // the mark before it, if it is a note's mark in a heading
   };
   // An element's id, as a mark; the mark's position in the text is known once
   // all is written.
@@ -190,11 +192,15 @@ class Reader {
       const std::optional<std::string> text = ShortText(node, kMaxBlankBytes);
       in_empty_heading_ = text.has_value() && OneLine(*text).empty();
     }
-    const bool is_note = open_headings_ > 0 && IsNoteMark(node);
-    open_.push_back({&node, 0, 0, headings_.size() - 1, is_silent,
-                     is_note ? writer_.Mark() : kNoMark});
+    const bool is_number = IsNoteNumber(node, raised_ > 0);
+    const bool is_note = open_headings_ > 0 && (is_number || IsNoteMark(node));
+    const bool is_raised = IsRaised(element);
+    const bool has_bracket = is_number && WantsBrackets(node);
+    open_.push_back({&node, 0, 0, headings_.size() - 1, is_silent, is_raised,
+                     has_bracket, is_note ? writer_.Mark() : kNoMark});
     if (is_silent) ++silent_;
-    if (WantsBrackets(node)) writer_.Words("[");
+    if (is_raised) ++raised_;
+    if (has_bracket) writer_.Words("[");
   }
 
   static bool IsList(GumboTag tag) {
@@ -227,10 +233,14 @@ class Reader {
     }
   }
 
-  static bool WantsBrackets(const GumboNode& node) {
-    if (!IsNoteNumber(node.v.element)) return false;
-    const std::string_view text = FirstText(node);
-    return !text.empty() && text.front() != '[' && text.front() != '(';
+  // Returns true for a note's number that has no brackets, in it or around it.
+  bool WantsBrackets(const GumboNode& node) const {
+    const std::optional<std::string> all = ShortText(node, kMaxBlankBytes);
+    const std::string text =
+        OneLine(all.has_value() ? *all : std::string(FirstText(node)));
+    const std::string& before = writer_.text();
+    return !text.empty() && text.front() != '[' && text.front() != '(' &&
+           (before.empty() || before.back() != '[');
   }
 
   // Returns true if the parent of the node that is being left is a list item.
@@ -255,8 +265,9 @@ class Reader {
   }
 
   void Leave(const GumboNode& node) {
-    if (WantsBrackets(node)) writer_.Words("]");
+    if (open_.back().has_bracket) writer_.Words("]");
     if (open_.back().is_silent) --silent_;
+    if (open_.back().is_raised) --raised_;
     if (open_.back().note != kNoMark) {
       headings_[open_.back().heading].notes.emplace_back(open_.back().note,
                                                          writer_.text().size());
@@ -359,6 +370,7 @@ class Reader {
   int depth_ = 0;  // all lists that are open
   int preformatted_ = 0;
   int silent_ = 0;
+  int raised_ = 0;  // elements that are open and raised
   int open_headings_ = 0;
   bool in_empty_heading_ = false;
   bool starts_item_ = false;

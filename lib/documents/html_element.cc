@@ -37,10 +37,16 @@ bool IsOfTitlePage(const GumboElement& element) {
   return false;
 }
 
-// Returns true for an element whose style hides it.
-bool IsStyledAway(const GumboElement& element) {
+// Returns an element's own style, in lower case and without white space.
+std::string StyleOf(const GumboElement& element) {
   std::string style = Lowercase(Attribute(element, "style"));
   style.erase(std::remove_if(style.begin(), style.end(), IsSpace), style.end());
+  return style;
+}
+
+// Returns true for an element whose style hides it.
+bool IsStyledAway(const GumboElement& element) {
+  const std::string style = StyleOf(element);
   return style.find("display:none") != std::string::npos ||
          style.find("visibility:hidden") != std::string::npos;
 }
@@ -117,6 +123,34 @@ bool IsNoteMarkText(std::string_view text) {
          mark == "§";
 }
 
+// Returns true for "a" and "iv", which are marks of notes if they are raised.
+bool IsNoteLetter(std::string_view text) {
+  const std::string mark = OneLine(text);
+  return (mark.size() == 1 && mark[0] >= 'a' && mark[0] <= 'z') ||
+         (!mark.empty() && mark.size() <= 4 &&
+          mark.find_first_not_of("ivxl") == std::string::npos);
+}
+
+// Returns true if `name` is that of a note: "fn1", "_ftnref2", "note-3",
+// "cite_note-4", "sdfootnote5sym".
+bool IsNoteName(std::string_view name) {
+  const std::string lower = Lowercase(name);
+  for (const std::string_view word :
+       {"footnote", "endnote", "noteref", "footref", "fnanchor"}) {
+    if (lower.find(word) != std::string::npos) return true;
+  }
+  const size_t begin = std::min(lower.find_first_not_of('_'), lower.size());
+  for (const std::string_view word : {"cite_note", "note", "ftn", "fn"}) {
+    if (lower.compare(begin, word.size(), word) != 0) continue;
+    size_t number = begin + word.size();
+    if (lower.compare(number, 3, "ref") == 0) number += 3;
+    number = lower.find_first_not_of("-_:.", number);
+    return number != std::string::npos &&
+           std::isdigit(static_cast<unsigned char>(lower[number])) != 0;
+  }
+  return false;
+}
+
 bool HasLink(const GumboNode& node) {
   const GumboVector& children = node.v.element.children;
   return std::any_of(
@@ -125,6 +159,23 @@ bool HasLink(const GumboNode& node) {
         return inner.type == GUMBO_NODE_ELEMENT &&
                inner.v.element.tag == GUMBO_TAG_A;
       });
+}
+
+// Returns true if there is a raised element in a node, of which ShortText has
+// found that it is small.
+bool HasRaised(const GumboNode& node) {
+  std::vector<const GumboNode*> left = {&node};
+  while (!left.empty()) {
+    const GumboNode& next = *left.back();
+    left.pop_back();
+    if (next.type != GUMBO_NODE_ELEMENT) continue;
+    if (IsRaised(next.v.element)) return true;
+    const GumboVector& children = next.v.element.children;
+    for (unsigned i = 0; i < children.length; ++i) {
+      left.push_back(static_cast<const GumboNode*>(children.data[i]));
+    }
+  }
+  return false;
 }
 
 // Returns true for an image of a letter, as "T" that begins a chapter, or a
@@ -300,12 +351,41 @@ bool IsLeftOut(const GumboElement& element) {
          IsStyledAway(element) || IsGutenbergFrame(element);
 }
 
-bool IsNoteNumber(const GumboElement& element) {
+bool IsRaised(const GumboElement& element) {
+  if (element.tag == GUMBO_TAG_SUP) return true;
   if (element.attributes.length == 0) return false;
-  if (element.tag != GUMBO_TAG_A && element.tag != GUMBO_TAG_SPAN) return false;
-  return HasWord(element, "class", "brackets") ||
-         HasWord(element, "epub:type", "noteref") ||
-         HasWord(element, "role", "doc-noteref");
+  if (HasWord(element, "class", "superscript") ||
+      HasWord(element, "class", "super")) {
+    return true;
+  }
+  return StyleOf(element).find("vertical-align:super") != std::string::npos;
+}
+
+bool IsNoteNumber(const GumboNode& node, bool is_raised) {
+  const GumboElement& element = node.v.element;
+  if (element.attributes.length == 0) return false;
+  const bool is_link = element.tag == GUMBO_TAG_A;
+  if (!is_link && element.tag != GUMBO_TAG_SPAN &&
+      element.tag != GUMBO_TAG_SUP) {
+    return false;
+  }
+  if (HasWord(element, "class", "brackets") ||
+      HasWord(element, "epub:type", "noteref") ||
+      HasWord(element, "role", "doc-noteref")) {
+    return true;
+  }
+  const std::string_view link = Attribute(element, "href");
+  if (!is_link || link.empty()) return false;
+  const std::optional<std::string> text = ShortText(node, kMaxMarkBytes);
+  if (!text.has_value()) return false;
+  const size_t hash = link.find('#');
+  const bool is_mark = IsNoteMarkText(*text);
+  if (is_raised || HasRaised(node)) {
+    return is_mark || (hash != std::string_view::npos && IsNoteLetter(*text));
+  }
+  return is_mark && hash != std::string_view::npos &&
+         (IsNoteName(link.substr(hash + 1)) ||
+          IsNoteName(Attribute(element, "class")));
 }
 
 std::optional<PageMark> PageMarkOf(const GumboNode& node) {
@@ -335,7 +415,7 @@ std::optional<PageMark> PageMarkOf(const GumboNode& node) {
 
 bool IsNoteMark(const GumboNode& node) {
   const GumboElement& element = node.v.element;
-  if (IsNoteNumber(element)) return true;
+  if (IsNoteNumber(node, /*is_raised=*/false)) return true;
   const bool is_link =
       element.tag == GUMBO_TAG_A &&
       Attribute(element, "href").find('#') != std::string_view::npos;

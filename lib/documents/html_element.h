@@ -44,9 +44,14 @@ bool HasWord(const GumboElement& element, const char* name,
 bool IsLeftOut(const GumboElement& element);
 bool IsGutenbergFrame(const GumboElement& element);
 
+// Returns true for an element whose text stands above the line.
+bool IsRaised(const GumboElement& element);
+
 // Returns true for a reference to a note or a note's own number, which print
-// shows raised or in brackets that are not in the page.
-bool IsNoteNumber(const GumboElement& element);
+// shows raised or in brackets that are not in the page: it says so, or is a
+// link whose text is a note's mark and that is raised, by itself or by an
+// element around it (`is_raised`), or leads to a note by its name.
+bool IsNoteNumber(const GumboNode& node, bool is_raised);
 
 // Returns true for such a number in a heading, of which it is no part.
 bool IsNoteMark(const GumboNode& node);

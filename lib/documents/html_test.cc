@@ -231,6 +231,20 @@ TEST(HtmlTest, NumbersOfNotesAreInBrackets) {
                    "b<a role=doc-noteref><sup>2</sup></a> "
                    "c<a class=brackets>[3]</a> d<a>4</a>"),
             "a[1] b[2] c[3] d4\n");
+  // Raised links are such numbers, and so are links to what is named a note.
+  EXPECT_EQ(TextOf("a<sup><a href=#n>1</a></sup> b<a href=x.html#n><sup>2</sup>"
+                   "</a> c<a href=#n><span class='x super'>3</span></a> "
+                   "d<a href=#n style='vertical-align: super'>4</a> "
+                   "e<sup>[<a class=footnote href=#_footnotedef_5>5</a>]</sup> "
+                   "f<sup><a href=#n>6</a>,<a href=#m>7</a></sup> "
+                   "g<sup><a href=#n>*</a></sup> h<a href=#fn:8>8</a> "
+                   "i<sup role=doc-noteref><a href=#fn:9>9</a></sup> "
+                   "j<sup><a href=#n>b</a></sup> k<a href=#_ftnref1>10</a>"),
+            "a[1] b[2] c[3] d[4] e[5] f[6],[7] g[*] h[8] i[9] j[b] k[10]\n");
+  EXPECT_EQ(TextOf("x<sup>2</sup> 1<sup>st</sup> chapter <a href=#c>2</a> "
+                   "1<sup><a href=#s>st</a></sup> <a href=#notes>3</a> "
+                   "<sup><a href=#t>TM</a></sup> <a href=#fn1>below</a>"),
+            "x2 1st chapter 2 1st 3 TM below\n");
 }
 
 TEST(HtmlTest, ChineseAndJapanese) {

@@ -161,6 +161,25 @@ TEST(PdfTest, NotesStandAtTheEndOfTheChapter) {
   EXPECT_EQ(document.text.substr(document.sections[1].begin, 3), "TWO");
 }
 
+TEST(PdfTest, ANotesOwnNumberNeedNotBeRaised) {
+  for (const std::string number : {"3", "3.", "[3]"}) {
+    const Lines page = {{72, 650, "It was late in the day"},
+                        {205, 654, "3", 6},
+                        {216, 650, "when they left the house,"},
+                        {72, 638, "and they went on over the hill."},
+                        {72, 98, number + " The day is not known.", 7}};
+    EXPECT_EQ(Good(ReadBytes(PdfOf({page}))).text,
+              "It was late in the day [3] when they left the house, and they "
+              "went on over the hill.\n\n[3] The day is not known.\n")
+        << number;
+  }
+  const Lines no_note = {{72, 650, "It was late in the day when they left."},
+                         {72, 98, "3 The day is not known.", 7}};
+  EXPECT_EQ(
+      Good(ReadBytes(PdfOf({no_note}))).text,
+      "It was late in the day when they left.\n\n3 The day is not known.\n");
+}
+
 TEST(PdfTest, OutlinesHaveTheLabelsOfThePage) {
   const Document document = Good(ReadBytes(
       PdfOf({{{400, 700, "CHAPTER"},
