@@ -59,7 +59,8 @@ class BodyWriter {
     if (name == "cite" || name == "epigraph" || name == "stanza") {
       return "blockquote";
     }
-    if (name == "table" || name == "tr" || name == "td" || name == "th") {
+    if (name == "table" || name == "tr" || name == "td" || name == "th" ||
+        name == "sup") {
       return std::string(name);
     }
     return "";
@@ -87,8 +88,13 @@ class BodyWriter {
       html_->append(">");
     } else if (name == "empty-line") {
       html_->append("<p></p>");
-    } else if (name == "a" && Attribute(&node, "type") == "note") {
-      html_->append("<a epub:type=\"noteref\">");
+    } else if (name == "a") {
+      const bool is_note = Attribute(&node, "type") == "note";
+      html_->append(is_note ? "<a epub:type=\"noteref\">" : "<a href=\"");
+      if (!is_note) {
+        AppendEscaped(Attribute(&node, "href"), html_);
+        html_->append("\">");
+      }
     }
     return true;
   }
@@ -101,7 +107,7 @@ class BodyWriter {
       html_->append("</" + tag + ">");
     } else if (name == "p" && in_title_) {
       html_->push_back(' ');
-    } else if (name == "a" && Attribute(&node, "type") == "note") {
+    } else if (name == "a") {
       html_->append("</a>");
     }
     if (name == "section") --sections_;
@@ -144,8 +150,14 @@ bool StartsLikeFb2(std::string_view bytes) {
   std::vector<std::string> unsaid;
   const std::string_view start = bytes.substr(0, 2048);
   const bool is_wide = FindByteOrderMark(start).bytes == 2;
-  return (is_wide ? DecodeText(start, &unsaid) : std::string(start))
-             .find("<FictionBook") != std::string::npos;
+  const std::string text =
+      is_wide ? DecodeText(start, &unsaid) : std::string(start);
+  const size_t name = text.find("FictionBook");
+  if (name == std::string::npos || name == 0) return false;
+  // The name may have a prefix.
+  const size_t tag = text.find_last_of("<> \t\r\n\"'", name - 1);
+  return tag != std::string::npos && text[tag] == '<' &&
+         (tag + 1 == name || text[name - 1] == ':');
 }
 
 Result ReadFb2(const std::string& name, std::string_view bytes) {

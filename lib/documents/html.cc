@@ -8,8 +8,9 @@
 #include "lib/documents/gutenberg.h"
 #include "lib/documents/html_element.h"
 #include "lib/documents/html_tree.h"
-#include "lib/documents/plain_text.h"
+#include "lib/documents/quotation_marks.h"
 #include "lib/documents/text_writer.h"
+#include "lib/documents/undeclared_headings.h"
 
 namespace tiercel::document {
 namespace {
@@ -84,10 +85,14 @@ class Reader {
             AlternativeText(*child, in_empty_heading_);
         if (!instead.empty()) {
           WriteText(instead);
+        } else if (open_headings_ > 0 && IsSelfLink(*child)) {
+          NoteSelfLink(child->v.element);
         } else if (!IsLeftOut(child->v.element)) {
           Enter(*child);
         } else if (IsGutenbergFrame(child->v.element)) {
           page_->had_frame = true;
+        } else if (IsNavigation(child->v.element)) {
+          NoteNavigation(*child);
         }
       } else if (IsText(*child)) {
         WriteText(child->v.text.text);
@@ -102,10 +107,13 @@ class Reader {
   struct Open {
     const GumboNode* node;
     unsigned next_child;
-    int num_parts;   // items or cells so far
+    int num_parts;   // cells so far
+    int number;      // the next item's
     size_t heading;  // its number, if it is one
     bool is_silent;  // the page's number, which is no text
-    size_t note;     // the mark before it, if it is a note's mark in a heading
+    bool is_raised;
+    std::string_view closing;  // is written behind it
+    size_t note;  // the mark before it, if it is a note's mark in a heading
   };
   // An element's id, as a mark; the mark's position in the text is known once
   // all is written.
@@ -116,7 +124,8 @@ class Reader {
   struct OpenHeading {
     int level;
     size_t mark;
-    size_t end;  // end of its words, in bytes of the text
+    size_t text_begin;  // the size of the text before it
+    size_t end;         // end of its words, in bytes of the text
     std::string anchor;
     std::vector<std::pair<size_t, size_t>> notes;  // marks, and ends
   };
@@ -127,6 +136,11 @@ class Reader {
 
   void WriteText(std::string_view text) {
     if (silent_ > 0) return;
+    if (open_headings_ > 0 && is_border_ && !writer_.is_apart() &&
+        AreGlued(HeadingSoFar(), text)) {
+      writer_.Words(" ");
+    }
+    is_border_ = false;
     if (preformatted_ > 0) {
       writer_.Preformatted(text);
     } else {
@@ -134,7 +148,26 @@ class Reader {
     }
   }
 
+  // The words of the heading that is open, if they are few.
+  std::string_view HeadingSoFar() const {
+    constexpr size_t kMaxLabelBytes = 40;
+    const std::string_view text = writer_.text();
+    const size_t begin = headings_.back().text_begin;
+    return text.size() - begin > kMaxLabelBytes ? std::string_view()
+                                                : text.substr(begin);
+  }
+
+  // A link of a heading to itself is no text, but may have its identifier.
+  void NoteSelfLink(const GumboElement& link) {
+    std::string_view id = Attribute(link, "id");
+    if (id.empty()) id = Attribute(link, "name");
+    if (!id.empty()) {
+      anchors_.push_back({std::string(id), headings_.back().mark});
+    }
+  }
+
   void Enter(const GumboNode& node) {
+    is_border_ = true;
     const GumboElement& element = node.v.element;
     const Role role = RoleOf(element);
     switch (role) {
@@ -153,7 +186,7 @@ class Reader {
         ++lists_;
         break;
       case Role::kItem:
-        EnterItem();
+        EnterItem(element);
         break;
       case Role::kDefinition:
         writer_.Break(1);
@@ -181,8 +214,9 @@ class Reader {
     const bool is_silent = mark.has_value() && mark->is_text;
     if (element.attributes.length > 0) NotePlaces(element, std::move(mark));
     if (role == Role::kHeading) {
-      headings_.push_back({HeadingLevel(element.tag),
+      headings_.push_back({HeadingLevel(element),
                            writer_.Mark(),
+                           writer_.text().size(),
                            0,
                            std::string(Attribute(element, "id")),
                            {}});
@@ -190,11 +224,36 @@ class Reader {
       const std::optional<std::string> text = ShortText(node, kMaxBlankBytes);
       in_empty_heading_ = text.has_value() && OneLine(*text).empty();
     }
-    const bool is_note = open_headings_ > 0 && IsNoteMark(node);
-    open_.push_back({&node, 0, 0, headings_.size() - 1, is_silent,
+    const bool is_number = IsNoteNumber(node, raised_ > 0);
+    const bool is_note = open_headings_ > 0 && (is_number || IsNoteMark(node));
+    const bool is_raised = IsRaised(element);
+    const bool has_bracket = is_number && WantsBrackets(node);
+    open_.push_back({&node, 0, 0, FirstNumberOf(node), headings_.size() - 1,
+                     is_silent, is_raised, has_bracket ? "]" : "",
                      is_note ? writer_.Mark() : kNoMark});
     if (is_silent) ++silent_;
-    if (WantsBrackets(node)) writer_.Words("[");
+    if (is_raised) ++raised_;
+    if (has_bracket) writer_.Words("[");
+    if (element.tag == GUMBO_TAG_Q) EnterQuotation(node);
+  }
+
+  // Notes the links of an element that is no text.
+  void NoteNavigation(const GumboNode& navigation) {
+    std::vector<std::pair<const GumboNode*, int>> left = {{&navigation, 0}};
+    while (!left.empty()) {
+      auto [node, depth] = left.back();
+      left.pop_back();
+      const GumboElement& element = node->v.element;
+      const std::string_view link = Attribute(element, "href");
+      if (element.tag == GUMBO_TAG_A && !link.empty()) {
+        page_->nav_links.push_back({std::string(link), depth});
+      }
+      if (IsList(element.tag)) ++depth;
+      for (unsigned i = element.children.length; i-- > 0;) {
+        const GumboNode* const child = ChildAt(*node, i);
+        if (child->type == GUMBO_NODE_ELEMENT) left.emplace_back(child, depth);
+      }
+    }
   }
 
   static bool IsList(GumboTag tag) {
@@ -227,10 +286,14 @@ class Reader {
     }
   }
 
-  static bool WantsBrackets(const GumboNode& node) {
-    if (!IsNoteNumber(node.v.element)) return false;
-    const std::string_view text = FirstText(node);
-    return !text.empty() && text.front() != '[' && text.front() != '(';
+  // Returns true for a note's number that has no brackets, in it or around it.
+  bool WantsBrackets(const GumboNode& node) const {
+    const std::optional<std::string> all = ShortText(node, kMaxBlankBytes);
+    const std::string text =
+        OneLine(all.has_value() ? *all : std::string(FirstText(node)));
+    const std::string& before = writer_.text();
+    return !text.empty() && text.front() != '[' && text.front() != '(' &&
+           (before.empty() || before.back() != '[');
   }
 
   // Returns true if the parent of the node that is being left is a list item.
@@ -241,22 +304,60 @@ class Reader {
     return parent == GUMBO_TAG_LI || parent == GUMBO_TAG_DD;
   }
 
-  void EnterItem() {
+  // The number of the first item of a numbered list.
+  static int FirstNumberOf(const GumboNode& node) {
+    const GumboElement& element = node.v.element;
+    if (element.tag != GUMBO_TAG_OL) return 0;
+    if (const auto start = NumberAttribute(element, "start")) return *start;
+    if (!IsReversed(element)) return 1;
+    int num_items = 0;
+    for (unsigned i = 0; i < element.children.length; ++i) {
+      const GumboNode& child = *ChildAt(node, i);
+      if (child.type == GUMBO_NODE_ELEMENT &&
+          child.v.element.tag == GUMBO_TAG_LI) {
+        ++num_items;
+      }
+    }
+    return num_items;
+  }
+
+  static bool IsReversed(const GumboElement& list) {
+    return gumbo_get_attribute(&list.attributes, "reversed") != nullptr;
+  }
+
+  // Writes the mark that opens a quotation, unless it is in its text.
+  void EnterQuotation(const GumboNode& node) {
+    std::string_view text = FirstText(node);
+    while (!text.empty() && IsSpace(text.front())) text.remove_prefix(1);
+    if (BeginsWithQuotationMark(text)) return;
+    const QuotationMarks marks = QuotationMarksOf(page_->language);
+    const bool is_inner = num_quotations_++ % 2 == 1;
+    WriteText(is_inner ? marks.inner_open : marks.open);
+    open_.back().closing = is_inner ? marks.inner_close : marks.close;
+  }
+
+  void EnterItem(const GumboElement& item) {
     writer_.Break(1);
     std::string marker = "- ";
-    if (!open_.empty()) {
-      const int number = ++open_.back().num_parts;
-      if (open_.back().node->v.element.tag == GUMBO_TAG_OL) {
-        marker = std::to_string(number) + ". ";
-      }
+    if (!open_.empty() && open_.back().node->v.element.tag == GUMBO_TAG_OL) {
+      Open& list = open_.back();
+      const int number = NumberAttribute(item, "value").value_or(list.number);
+      list.number = number + (IsReversed(list.node->v.element) ? -1 : 1);
+      marker = ItemMarker(number, list.node->v.element, item);
     }
     writer_.Indent(2);
     writer_.SetMarker(std::move(marker));
   }
 
   void Leave(const GumboNode& node) {
-    if (WantsBrackets(node)) writer_.Words("]");
+    is_border_ = true;
+    const std::string_view closing = open_.back().closing;
+    if (!closing.empty()) WriteText(closing);
+    if (node.v.element.tag == GUMBO_TAG_Q && !closing.empty()) {
+      --num_quotations_;
+    }
     if (open_.back().is_silent) --silent_;
+    if (open_.back().is_raised) --raised_;
     if (open_.back().note != kNoMark) {
       headings_[open_.back().heading].notes.emplace_back(open_.back().note,
                                                          writer_.text().size());
@@ -358,9 +459,12 @@ class Reader {
   int lists_ = 0;  // lists of items that are open
   int depth_ = 0;  // all lists that are open
   int preformatted_ = 0;
+  int num_quotations_ = 0;  // open ones that have marks
   int silent_ = 0;
+  int raised_ = 0;  // elements that are open and raised
   int open_headings_ = 0;
   bool in_empty_heading_ = false;
+  bool is_border_ = false;  // an element began or ended behind the last text
   bool starts_item_ = false;
 };
 
@@ -380,8 +484,8 @@ void FillFrom(HtmlPage page, Document* document) {
   document->title = std::move(page.title);
   document->author = std::move(page.author);
   document->language = std::move(page.language);
-  document->sections = SectionsOf(
-      page.headings.empty() ? FindHeadings(document->text) : page.headings);
+  document->sections =
+      SectionsOf(WithUndeclared(document->text, std::move(page.headings)));
   document->pages = std::move(page.pages);
   WarnOf(page.num_controls, page.had_frame, document);
   LeaveOutGutenbergFrame(document);

@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <cctype>
+#include <charconv>
 #include <cstddef>
+#include <system_error>
+#include <utility>
 #include <vector>
 
 #include "lib/documents/encoding.h"
@@ -37,10 +40,45 @@ bool IsOfTitlePage(const GumboElement& element) {
   return false;
 }
 
-// Returns true for an element whose style hides it.
-bool IsStyledAway(const GumboElement& element) {
+// Returns an element's own style, in lower case and without white space.
+std::string StyleOf(const GumboElement& element) {
   std::string style = Lowercase(Attribute(element, "style"));
   style.erase(std::remove_if(style.begin(), style.end(), IsSpace), style.end());
+  return style;
+}
+
+// Returns the style of a list's numbers, as the attribute "type" names it ("a",
+// "I", "1"), or "none"; "" where an element declares none.
+std::string ListStyleOf(const GumboElement& element) {
+  if (element.attributes.length == 0) return {};
+  const std::string style = StyleOf(element);
+  if (const size_t at = style.find("list-style"); at != std::string::npos) {
+    const size_t colon = std::min(style.find(':', at), style.size() - 1);
+    const std::string_view value = std::string_view(style).substr(
+        colon + 1, style.find(';', colon) - colon - 1);
+    for (const auto& [name, type] :
+         {std::pair<std::string_view, const char*>{"lower-alpha", "a"},
+          {"lower-latin", "a"},
+          {"upper-alpha", "A"},
+          {"upper-latin", "A"},
+          {"lower-roman", "i"},
+          {"upper-roman", "I"},
+          {"decimal", "1"},
+          {"none", "none"}}) {
+      if (value.find(name) != std::string_view::npos) return type;
+    }
+  }
+  return std::string(Attribute(element, "type"));
+}
+
+bool HasHeadingRole(const GumboElement& element) {
+  return element.attributes.length > 0 &&
+         Attribute(element, "role") == "heading";
+}
+
+// Returns true for an element whose style hides it.
+bool IsStyledAway(const GumboElement& element) {
+  const std::string style = StyleOf(element);
   return style.find("display:none") != std::string::npos ||
          style.find("visibility:hidden") != std::string::npos;
 }
@@ -117,6 +155,34 @@ bool IsNoteMarkText(std::string_view text) {
          mark == "§";
 }
 
+// Returns true for "a" and "iv", which are marks of notes if they are raised.
+bool IsNoteLetter(std::string_view text) {
+  const std::string mark = OneLine(text);
+  return (mark.size() == 1 && mark[0] >= 'a' && mark[0] <= 'z') ||
+         (!mark.empty() && mark.size() <= 4 &&
+          mark.find_first_not_of("ivxl") == std::string::npos);
+}
+
+// Returns true if `name` is that of a note: "fn1", "_ftnref2", "note-3",
+// "cite_note-4", "sdfootnote5sym".
+bool IsNoteName(std::string_view name) {
+  const std::string lower = Lowercase(name);
+  for (const std::string_view word :
+       {"footnote", "endnote", "noteref", "footref", "fnanchor"}) {
+    if (lower.find(word) != std::string::npos) return true;
+  }
+  const size_t begin = std::min(lower.find_first_not_of('_'), lower.size());
+  for (const std::string_view word : {"cite_note", "note", "ftn", "fn"}) {
+    if (lower.compare(begin, word.size(), word) != 0) continue;
+    size_t number = begin + word.size();
+    if (lower.compare(number, 3, "ref") == 0) number += 3;
+    number = lower.find_first_not_of("-_:.", number);
+    return number != std::string::npos &&
+           std::isdigit(static_cast<unsigned char>(lower[number])) != 0;
+  }
+  return false;
+}
+
 bool HasLink(const GumboNode& node) {
   const GumboVector& children = node.v.element.children;
   return std::any_of(
@@ -125,6 +191,23 @@ bool HasLink(const GumboNode& node) {
         return inner.type == GUMBO_NODE_ELEMENT &&
                inner.v.element.tag == GUMBO_TAG_A;
       });
+}
+
+// Returns true if there is a raised element in a node, of which ShortText has
+// found that it is small.
+bool HasRaised(const GumboNode& node) {
+  std::vector<const GumboNode*> left = {&node};
+  while (!left.empty()) {
+    const GumboNode& next = *left.back();
+    left.pop_back();
+    if (next.type != GUMBO_NODE_ELEMENT) continue;
+    if (IsRaised(next.v.element)) return true;
+    const GumboVector& children = next.v.element.children;
+    for (unsigned i = 0; i < children.length; ++i) {
+      left.push_back(static_cast<const GumboNode*>(children.data[i]));
+    }
+  }
+  return false;
 }
 
 // Returns true for an image of a letter, as "T" that begins a chapter, or a
@@ -161,6 +244,7 @@ bool IsText(const GumboNode& node) {
 }
 
 Role RoleOf(const GumboElement& element) {
+  if (HasHeadingRole(element)) return Role::kHeading;
   switch (element.tag) {
     case GUMBO_TAG_UNKNOWN:
       return RoleOfUnknown(element);
@@ -243,8 +327,8 @@ Role RoleOf(const GumboElement& element) {
   }
 }
 
-int HeadingLevel(GumboTag tag) {
-  switch (tag) {
+int HeadingLevel(const GumboElement& element) {
+  switch (element.tag) {
     case GUMBO_TAG_H1:
       return 1;
     case GUMBO_TAG_H2:
@@ -258,8 +342,55 @@ int HeadingLevel(GumboTag tag) {
     case GUMBO_TAG_H6:
       return 6;
     default:
-      return 0;
+      break;
   }
+  if (!HasHeadingRole(element)) return 0;
+  constexpr int kUsualLevel = 2;
+  return std::clamp(
+      NumberAttribute(element, "aria-level").value_or(kUsualLevel), 1, 6);
+}
+
+bool IsSelfLink(const GumboNode& node) {
+  if (node.v.element.tag != GUMBO_TAG_A) return false;
+  const std::optional<std::string> text = ShortText(node, kMaxMarkBytes);
+  if (!text.has_value()) return false;
+  const std::string sign = OneLine(*text);
+  return sign == "#" || sign == "¶" || sign == "§" || sign == "⁋" ||
+         sign == "🔗";
+}
+
+std::string ItemMarker(int number, const GumboElement& list,
+                       const GumboElement& item) {
+  std::string style = ListStyleOf(item);
+  if (style.empty()) style = ListStyleOf(list);
+  if (style == "none") return {};
+  std::string text;
+  if (number > 0 && (style == "a" || style == "A")) {
+    for (int left = number; left > 0; left = (left - 1) / 26) {
+      text.insert(text.begin(), static_cast<char>(style[0] + (left - 1) % 26));
+    }
+  } else if (number > 0 && number < 4000 && (style == "i" || style == "I")) {
+    text = RomanOf(number);
+    if (style == "I") {
+      std::transform(text.begin(), text.end(), text.begin(),
+                     [](char c) { return static_cast<char>(c - 'a' + 'A'); });
+    }
+  } else {
+    text = std::to_string(number);
+  }
+  return text + ". ";
+}
+
+std::optional<int> NumberAttribute(const GumboElement& element,
+                                   const char* name) {
+  const std::string_view text = Attribute(element, name);
+  int number = 0;
+  const auto [end, error] =
+      std::from_chars(text.data(), text.data() + text.size(), number);
+  constexpr int kMost = 1'000'000'000;
+  const bool is_number =
+      error == std::errc() && number > -kMost && number < kMost;
+  return is_number ? std::optional(number) : std::nullopt;
 }
 
 std::string_view Attribute(const GumboElement& element, const char* name) {
@@ -286,6 +417,11 @@ bool IsGutenbergFrame(const GumboElement& element) {
   return id == "pg-header" || id == "pg-footer";
 }
 
+bool IsNavigation(const GumboElement& element) {
+  return element.tag == GUMBO_TAG_NAV ||
+         Attribute(element, "role") == "navigation";
+}
+
 bool IsLeftOut(const GumboElement& element) {
   if (RoleOf(element) == Role::kLeftOut) return true;
   if (element.attributes.length == 0) return false;
@@ -296,16 +432,46 @@ bool IsLeftOut(const GumboElement& element) {
          (element.tag == GUMBO_TAG_A &&
           Attribute(element, "class") == "headerlink") ||
          (element.tag == GUMBO_TAG_SPAN &&
-          Attribute(element, "class") == "link-target") ||
+          (Attribute(element, "class") == "link-target" ||
+           HasWord(element, "class", "mw-editsection"))) ||
          IsStyledAway(element) || IsGutenbergFrame(element);
 }
 
-bool IsNoteNumber(const GumboElement& element) {
+bool IsRaised(const GumboElement& element) {
+  if (element.tag == GUMBO_TAG_SUP) return true;
   if (element.attributes.length == 0) return false;
-  if (element.tag != GUMBO_TAG_A && element.tag != GUMBO_TAG_SPAN) return false;
-  return HasWord(element, "class", "brackets") ||
-         HasWord(element, "epub:type", "noteref") ||
-         HasWord(element, "role", "doc-noteref");
+  if (HasWord(element, "class", "superscript") ||
+      HasWord(element, "class", "super")) {
+    return true;
+  }
+  return StyleOf(element).find("vertical-align:super") != std::string::npos;
+}
+
+bool IsNoteNumber(const GumboNode& node, bool is_raised) {
+  const GumboElement& element = node.v.element;
+  if (element.attributes.length == 0) return false;
+  const bool is_link = element.tag == GUMBO_TAG_A;
+  if (!is_link && element.tag != GUMBO_TAG_SPAN &&
+      element.tag != GUMBO_TAG_SUP) {
+    return false;
+  }
+  if (HasWord(element, "class", "brackets") ||
+      HasWord(element, "epub:type", "noteref") ||
+      HasWord(element, "role", "doc-noteref")) {
+    return true;
+  }
+  const std::string_view link = Attribute(element, "href");
+  if (!is_link || link.empty()) return false;
+  const std::optional<std::string> text = ShortText(node, kMaxMarkBytes);
+  if (!text.has_value()) return false;
+  const size_t hash = link.find('#');
+  const bool is_mark = IsNoteMarkText(*text);
+  if (is_raised || HasRaised(node)) {
+    return is_mark || (hash != std::string_view::npos && IsNoteLetter(*text));
+  }
+  return is_mark && hash != std::string_view::npos &&
+         (IsNoteName(link.substr(hash + 1)) ||
+          IsNoteName(Attribute(element, "class")));
 }
 
 std::optional<PageMark> PageMarkOf(const GumboNode& node) {
@@ -335,7 +501,7 @@ std::optional<PageMark> PageMarkOf(const GumboNode& node) {
 
 bool IsNoteMark(const GumboNode& node) {
   const GumboElement& element = node.v.element;
-  if (IsNoteNumber(element)) return true;
+  if (IsNoteNumber(node, /*is_raised=*/false)) return true;
   const bool is_link =
       element.tag == GUMBO_TAG_A &&
       Attribute(element, "href").find('#') != std::string_view::npos;

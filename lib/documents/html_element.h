@@ -28,7 +28,20 @@ enum class Role {
 Role RoleOf(const GumboElement& element);
 
 // 1 to 6 for a heading, 0 for anything else.
-int HeadingLevel(GumboTag tag);
+int HeadingLevel(const GumboElement& element);
+
+// Returns true for a link that shows a sign alone ("#", "¶"), as headings have
+// one to themselves.
+bool IsSelfLink(const GumboNode& node);
+
+// Returns what stands before an item of a numbered list, "iv. ", in the style
+// that the list or the item declares; "" for none.
+std::string ItemMarker(int number, const GumboElement& list,
+                       const GumboElement& item);
+
+// Returns the number that an attribute has, if it is one.
+std::optional<int> NumberAttribute(const GumboElement& element,
+                                   const char* name);
 
 // Returns "" if there is no such attribute.
 std::string_view Attribute(const GumboElement& element, const char* name);
@@ -42,11 +55,17 @@ bool HasWord(const GumboElement& element, const char* name,
 // and its EPUBs print the address of a link beside it; Project Gutenberg marks
 // its frame around a book.
 bool IsLeftOut(const GumboElement& element);
+bool IsNavigation(const GumboElement& element);
 bool IsGutenbergFrame(const GumboElement& element);
 
+// Returns true for an element whose text stands above the line.
+bool IsRaised(const GumboElement& element);
+
 // Returns true for a reference to a note or a note's own number, which print
-// shows raised or in brackets that are not in the page.
-bool IsNoteNumber(const GumboElement& element);
+// shows raised or in brackets that are not in the page: it says so, or is a
+// link whose text is a note's mark and that is raised, by itself or by an
+// element around it (`is_raised`), or leads to a note by its name.
+bool IsNoteNumber(const GumboNode& node, bool is_raised);
 
 // Returns true for such a number in a heading, of which it is no part.
 bool IsNoteMark(const GumboNode& node);

@@ -54,6 +54,28 @@ TEST(HtmlTest, ListsHaveMarkersAndNest) {
   EXPECT_EQ(TextOf("<ol><li>x<li>y</ol>"), "1. x\n2. y\n");
 }
 
+TEST(HtmlTest, ItemsHaveTheNumbersOfTheirList) {
+  EXPECT_EQ(TextOf("<ol start=12><li>a<li>b<li value=20>c<li>d</ol>"),
+            "12. a\n13. b\n20. c\n21. d\n");
+  EXPECT_EQ(TextOf("<ol reversed><li>a<li>b</ol>"), "2. a\n1. b\n");
+  EXPECT_EQ(TextOf("<ol start=x><li value=y>a</ol>"), "1. a\n");
+  EXPECT_EQ(TextOf("<ol type=a start=26><li>a<li>b</ol>"), "z. a\naa. b\n");
+  EXPECT_EQ(TextOf("<ol type=I start=4><li>a<li type=1>b</ol>"),
+            "IV. a\n5. b\n");
+  EXPECT_EQ(TextOf("<ol style='list-style: lower-roman inside'><li>a</ol>"),
+            "i. a\n");
+  EXPECT_EQ(TextOf("<ol style='list-style-type:none'><li>7) a</ol>"),
+            "  7) a\n");
+}
+
+TEST(HtmlTest, QuotationsHaveTheMarksOfTheirLanguage) {
+  EXPECT_EQ(TextOf("He said <q>go <q>now</q></q>, <q>and</q> went."),
+            "He said “go ‘now’”, “and” went.\n");
+  EXPECT_EQ(TextOf("<html lang=de-AT><q>ja</q>"), "„ja“\n");
+  EXPECT_EQ(TextOf("<html lang=fr><q>oui</q>"), "« oui »\n");
+  EXPECT_EQ(TextOf("<q><b> “has</b> them”</q>"), "“has them”\n");
+}
+
 TEST(HtmlTest, EmptyItemsLeaveNoMarkers) {
   EXPECT_EQ(TextOf("<ul><li></li><li>a</ul><p>b"), "- a\n\nb\n");
 }
@@ -193,6 +215,76 @@ TEST(HtmlTest, HeadingsAreSections) {
             "2 2|Two at 43 \n");
 }
 
+// Returns the sections of a page, each with its level.
+std::string OutlineOf(std::string_view html) {
+  Document document;
+  EXPECT_TRUE(ReadHtml(html, &document));
+  FinishOutline(&document);
+  std::string lines;
+  for (const Section& s : document.sections) {
+    const size_t end = document.text.find('\n', s.begin);
+    lines += std::to_string(s.level) + " " + s.label + "|" + s.title + "|" +
+             document.text.substr(s.begin, end - s.begin) + "\n";
+  }
+  return lines;
+}
+
+TEST(HtmlTest, AHeadingDoesNotHideChaptersInParagraphs) {
+  const std::string prose = "<p>" + Repeated("The river ran on. ", 20);
+  std::string chapters;
+  for (const std::string number : {"I", "II", "III"}) {
+    chapters += "<p align=center>CHAPTER " + number + "</p>" + prose;
+  }
+  const std::string outline =
+      "1 CHAPTER I||CHAPTER I\n1 CHAPTER II||CHAPTER II\n"
+      "1 CHAPTER III||CHAPTER III\n";
+  EXPECT_EQ(OutlineOf(chapters), outline);
+  EXPECT_EQ(OutlineOf("<h1>The Mill</h1>" + chapters), outline);
+  EXPECT_EQ(OutlineOf("<h1>The Mill</h1><h2>by A. Writer</h2>" + chapters),
+            outline);
+  EXPECT_EQ(OutlineOf("<title>T</title><h2>Preface</h2>" + prose + chapters),
+            "1 |Preface|Preface\n" + outline);
+  EXPECT_EQ(OutlineOf(chapters + "<h3>Of this site</h3>x"),
+            outline + "1 |Of this site|Of this site\n");
+  EXPECT_EQ(OutlineOf("<title>T</title><h1>Part One</h1>" + chapters +
+                      "<h1>Part Two</h1>" + chapters)
+                .substr(0, 50),
+            "1 Part One||Part One\n2 CHAPTER I||CHAPTER I\n2 CHAP");
+}
+
+TEST(HtmlTest, HeadingsUnderLabelsInParagraphsAreTheirTitles) {
+  const std::string prose = "<p>" + Repeated("The river ran on. ", 20);
+  EXPECT_EQ(
+      OutlineOf("<p>CHAPTER I<h2>The Mill</h2>" + prose + "<h3>Morning</h3>" +
+                prose + "<p>CHAPTER II<h2>The Road</h2>" + prose + prose),
+      "1 CHAPTER I|The Mill|CHAPTER I\n2 |Morning|Morning\n"
+      "1 CHAPTER II|The Road|CHAPTER II\n");
+}
+
+TEST(HtmlTest, WhatIsDeclaredIsKeptWhereLittleSpeaksForMore) {
+  const std::string prose = "<p>" + Repeated("The river ran on. ", 20);
+  // Chapters are declared; some lines that look like them are none.
+  EXPECT_EQ(
+      OutlineOf("<h2>Chapter 1</h2>" + prose + "<p>Chapter 7</p>" + prose +
+                "<p>Chapter 8</p>" + prose + "<h2>Chapter 2</h2>" + prose),
+      "1 Chapter 1||Chapter 1\n1 Chapter 2||Chapter 2\n");
+  // Numbers within stories are no chapters of the book.
+  std::string stories;
+  for (const std::string title : {"The Mill", "The Road"}) {
+    stories += "<h2>" + title + "</h2>";
+    for (const std::string number : {"I", "II", "III"}) {
+      stories += "<p>" + number + "</p>" + prose + prose;
+    }
+  }
+  EXPECT_EQ(OutlineOf(stories), "1 |The Mill|The Mill\n1 |The Road|The Road\n");
+  // More headings speak for themselves than labels.
+  std::string many;
+  for (int i = 0; i < 6; ++i) many += "<h2>Hill" + prose + "</h2>" + prose;
+  EXPECT_EQ(OutlineOf("<p>Part One</p>" + many + "<p>Part Two</p>" + many)
+                .find("Part"),
+            std::string::npos);
+}
+
 TEST(HtmlTest, LinesOfATitlePageAreNoSections) {
   Document document;
   ASSERT_TRUE(ReadHtml(
@@ -231,6 +323,20 @@ TEST(HtmlTest, NumbersOfNotesAreInBrackets) {
                    "b<a role=doc-noteref><sup>2</sup></a> "
                    "c<a class=brackets>[3]</a> d<a>4</a>"),
             "a[1] b[2] c[3] d4\n");
+  // Raised links are such numbers, and so are links to what is named a note.
+  EXPECT_EQ(TextOf("a<sup><a href=#n>1</a></sup> b<a href=x.html#n><sup>2</sup>"
+                   "</a> c<a href=#n><span class='x super'>3</span></a> "
+                   "d<a href=#n style='vertical-align: super'>4</a> "
+                   "e<sup>[<a class=footnote href=#_footnotedef_5>5</a>]</sup> "
+                   "f<sup><a href=#n>6</a>,<a href=#m>7</a></sup> "
+                   "g<sup><a href=#n>*</a></sup> h<a href=#fn:8>8</a> "
+                   "i<sup role=doc-noteref><a href=#fn:9>9</a></sup> "
+                   "j<sup><a href=#n>b</a></sup> k<a href=#_ftnref1>10</a>"),
+            "a[1] b[2] c[3] d[4] e[5] f[6],[7] g[*] h[8] i[9] j[b] k[10]\n");
+  EXPECT_EQ(TextOf("x<sup>2</sup> 1<sup>st</sup> chapter <a href=#c>2</a> "
+                   "1<sup><a href=#s>st</a></sup> <a href=#notes>3</a> "
+                   "<sup><a href=#t>TM</a></sup> <a href=#fn1>below</a>"),
+            "x2 1st chapter 2 1st 3 TM below\n");
 }
 
 TEST(HtmlTest, ChineseAndJapanese) {
@@ -239,6 +345,28 @@ TEST(HtmlTest, ChineseAndJapanese) {
       TextOf("<p>日本\n語と漢<ruby>字<rp>(</rp><rt>じ</rt><rp>)</rp></ruby> "
              "は\nabc\nです"),
       "日本語と漢字 は abc です\n");
+}
+
+TEST(HtmlTest, HeadingsAreReadAsTheyAreShown) {
+  const auto page = ReadHtmlPage(
+      "<h2><span>1.1</span>Mill</h2><h2><b>C</b>HAPTER I<i>I</i></h2>"
+      "<h2><span>2</span> <b>The</b>re</h2>"
+      "<h2>Road<span class='x mw-editsection'>[<a href=e>edit</a>]</span></h2>"
+      "<h2 id=s>Sea <a href=#s>#</a></h2><h2><a id=t href=#t>¶</a>Sky</h2>"
+      "<div role=heading aria-level=3>Hill</div><p role=heading>Dale</p>"
+      "<p>x <a href=#y>#</a>");
+  ASSERT_TRUE(page.has_value());
+  std::string headings;
+  for (const Heading& heading : page->headings) {
+    headings += std::to_string(heading.level) + " " + heading.text + "|" +
+                page->text.substr(heading.begin, 3) + "|" + heading.anchor +
+                "\n";
+  }
+  EXPECT_EQ(headings,
+            "2 1.1 Mill|1.1|\n2 CHAPTER II|CHA|\n2 2 There|2 T|\n"
+            "2 Road|Roa|\n2 Sea|Sea|s\n2 Sky|Sky|t\n3 Hill|Hil|\n"
+            "2 Dale|Dal|\n");
+  EXPECT_THAT(page->text, HasSubstr("Hill\n\nDale\n\nx #\n"));
 }
 
 TEST(HtmlTest, ImagesOfLettersAreLetters) {

@@ -79,6 +79,21 @@ std::string LockedPdf() {
 }
 
 // A program that ignores SIGCHLD gets no exit status of pdftotext.
+TEST(PdfTest, TheNumberOfAHeadingIsNoPages) {
+  std::vector<Lines> pages = {
+      {{72, 700, "The Hymns of the River and the Hill"}}};
+  for (int i = 1; i <= 5; ++i) {
+    pages.push_back({{72, 750, "Hymn " + std::to_string(i)},
+                     {72, 738, "The river ran on, line " + std::string(i, 'x')},
+                     {72, 726, "and the hill stood still over the river."}});
+  }
+  const Document document = Good(ReadBytes(PdfOf(pages)));
+  std::string labels;
+  for (const Page& page : document.pages) labels += page.number + " ";
+  EXPECT_EQ(labels, "1 2 3 4 5 6 ");
+  EXPECT_THAT(document.text, HasSubstr("Hymn 5"));
+}
+
 TEST(PdfTest, ExitStatusesMayBeIgnored) {
   const std::string pdf = PdfOf({PageOf("Rain", "It rained, they said,", "5")},
                                 {{"Rain", 0}, {"Snow", 0}});
@@ -127,6 +142,26 @@ TEST(PdfTest, BreaksThatAreMeantStay) {
       "for i in the long list of all things; do\necho $i\ndone\n");
 }
 
+TEST(PdfTest, LinesWithLeadersStandAlone) {
+  // All end at the right edge of the column.
+  const Document document = Good(ReadBytes(
+      PdfOf({{{72, 700, "The Mill.......................................2"},
+              {72, 688, "The Road . . . . . . . . . . . . . . . . . . . 4"},
+              {72, 676, "The long way that went along over the hills and"},
+              {72, 664, "down to the sea .............................. 6"},
+              {72, 652, "The Wind ................................... xii"},
+              {72, 640, "It ended in about ... 2 of the days of that week"},
+              {72, 628, "and then it was over."}}})));
+  EXPECT_EQ(document.text,
+            "The Mill.......................................2\n"
+            "The Road . . . . . . . . . . . . . . . . . . . 4\n"
+            "The long way that went along over the hills and down to the sea "
+            ".............................. 6\n"
+            "The Wind ................................... xii\n"
+            "It ended in about ... 2 of the days of that week and then it was "
+            "over.\n");
+}
+
 TEST(PdfTest, ASentenceGoesOnOverThePage) {
   const Document document = Good(ReadBytes(
       PdfOf({{{72, 100, "It was late in the day when they left the house,"},
@@ -159,6 +194,25 @@ TEST(PdfTest, NotesStandAtTheEndOfTheChapter) {
   ASSERT_EQ(document.sections.size(), 2u);
   EXPECT_EQ(document.sections[1].title, "Two");
   EXPECT_EQ(document.text.substr(document.sections[1].begin, 3), "TWO");
+}
+
+TEST(PdfTest, ANotesOwnNumberNeedNotBeRaised) {
+  for (const std::string number : {"3", "3.", "[3]"}) {
+    const Lines page = {{72, 650, "It was late in the day"},
+                        {205, 654, "3", 6},
+                        {216, 650, "when they left the house,"},
+                        {72, 638, "and they went on over the hill."},
+                        {72, 98, number + " The day is not known.", 7}};
+    EXPECT_EQ(Good(ReadBytes(PdfOf({page}))).text,
+              "It was late in the day [3] when they left the house, and they "
+              "went on over the hill.\n\n[3] The day is not known.\n")
+        << number;
+  }
+  const Lines no_note = {{72, 650, "It was late in the day when they left."},
+                         {72, 98, "3 The day is not known.", 7}};
+  EXPECT_EQ(
+      Good(ReadBytes(PdfOf({no_note}))).text,
+      "It was late in the day when they left.\n\n3 The day is not known.\n");
 }
 
 TEST(PdfTest, OutlinesHaveTheLabelsOfThePage) {

@@ -68,9 +68,14 @@ bool IsRaised(const PdfWord& word, const PdfLine& line, float size) {
          word.box.bottom < line.box.bottom - 0.05F * line.box.height();
 }
 
-bool BeginsNote(const PdfLine& line) {
-  return line.words.size() > 1 && IsNumber(line.words.front().text) &&
-         IsRaised(line.words.front(), line, SizeOf(line));
+// Returns the number in a note's first word: "2" for "2", "2.", "[2]", "(2)".
+std::string_view NoteNumberIn(std::string_view word) {
+  const size_t begin = word.find_first_not_of("[(");
+  if (begin == std::string_view::npos) return {};
+  const size_t end = word.find_last_not_of(".)]");
+  const std::string_view number =
+      end < begin ? std::string_view() : word.substr(begin, end + 1 - begin);
+  return IsNumber(number) ? number : std::string_view();
 }
 
 // Returns a word without the punctuation at its beginning and its end.
@@ -96,6 +101,29 @@ bool EndsSentence(std::string_view text) {
          (end >= 2 &&
           (text.substr(end - 2, 3) == "。" || text.substr(end - 2, 3) == "！" ||
            text.substr(end - 2, 3) == "？"));
+}
+
+// Returns true for a line of a table of contents: it ends in a leader (dots)
+// and a number.
+bool EndsInLeader(const PdfLine& line) {
+  constexpr size_t kLeastDots = 3;
+  std::string text;
+  for (const PdfWord& word : line.words) text += word.text + " ";
+  const std::u32string all = ToUtf32(OneLine(text));
+  size_t at = all.size();
+  const auto is_number = [](char32_t c) {
+    return IsDigit(c) || c == U'i' || c == U'v' || c == U'x' || c == U'l';
+  };
+  while (at > 0 && is_number(all[at - 1])) --at;
+  if (at == all.size()) return false;
+  size_t num_dots = 0;
+  for (; at > 0; --at) {
+    const char32_t c = all[at - 1];
+    if (c == U'.' || c == U'·') ++num_dots;
+    if (c == U'…') num_dots += kLeastDots;
+    if (c != U'.' && c != U'·' && c != U'…' && c != U' ') break;
+  }
+  return num_dots >= kLeastDots;
 }
 
 class PdfWriter {
@@ -140,12 +168,15 @@ class PdfWriter {
   }
 
   void WritePage(const PdfPage& page) {
+    FindRaised(page);
     const size_t first_note = FirstNoteOf(page);
     notes_here_.clear();
     for (size_t b = first_note; b < page.blocks.size(); ++b) {
       if (!IsNoteBlock(page.blocks[b])) continue;
       for (const PdfLine& line : page.blocks[b].lines) {
-        if (BeginsNote(line)) notes_here_.insert(line.words.front().text);
+        if (BeginsNote(line)) {
+          notes_here_.emplace(NoteNumberIn(line.words.front().text));
+        }
       }
     }
     for (size_t b = 0; b < page.blocks.size(); ++b) {
@@ -157,6 +188,33 @@ class PdfWriter {
       }
     }
     last_page_had_note_ = first_note < page.blocks.size();
+  }
+
+  // Collects the raised numbers in the lines of a page, as references are.
+  void FindRaised(const PdfPage& page) {
+    raised_here_.clear();
+    for (const PdfBlock& block : page.blocks) {
+      for (const PdfLine& line : block.lines) {
+        const float size = SizeOf(line);
+        for (size_t w = 1; w < line.words.size(); ++w) {
+          const PdfWord& word = line.words[w];
+          if (IsNumber(word.text) && IsRaised(word, line, size)) {
+            raised_here_.insert(word.text);
+          }
+        }
+      }
+    }
+  }
+
+  // Returns true if a line begins with a number that is raised, or to which
+  // one in the page's lines refers.
+  bool BeginsNote(const PdfLine& line) const {
+    const PdfWord& first = line.words.front();
+    if (line.words.size() < 2) return false;
+    if (IsNumber(first.text) && IsRaised(first, line, SizeOf(line))) {
+      return true;
+    }
+    return raised_here_.count(std::string(NoteNumberIn(first.text))) > 0;
   }
 
   bool IsNoteBlock(const PdfBlock& block) const {
@@ -197,7 +255,9 @@ class PdfWriter {
         if (BeginsNote(line)) {
           FinishHyphen();
           writer_.Break(2);
-          writer_.Words("[" + line.words.front().text + "] ");
+          writer_.Words("[");
+          writer_.Words(NoteNumberIn(line.words.front().text));
+          writer_.Words("] ");
           first_word = 1;
         } else if (l > 0) {
           JoinLines(block->lines[l - 1], line);
@@ -256,10 +316,11 @@ class PdfWriter {
     return IsLowerCase(begin) || IsIdeographic(begin) || end.back() == '-';
   }
 
-  // Returns true if the break after `line` is meant: the first word of the next
-  // line would have found room on it.
+  // Returns true if the break after `line` is meant: it is a line of a table of
+  // contents, or the first word of the next line would have found room on it.
   static bool IsMeant(const PdfLine& line, const PdfLine& next, float right) {
     const PdfWord& word = next.words.front();
+    if (EndsInLeader(line)) return true;
     if (line.words.back().text.back() == '-') return false;
     size_t unused = 0;
     const char32_t first = CharacterAt(word.text, 0, &unused);
@@ -343,6 +404,7 @@ class PdfWriter {
   TextWriter writer_;
   std::vector<const PdfBlock*> notes_;  // not written yet
   std::set<std::string> notes_here_;    // the numbers on this page
+  std::set<std::string> raised_here_;   // the raised numbers on it
   bool last_page_had_note_ = false;
   const PdfLine* last_ = nullptr;  // the last line of the body that was written
   float last_right_ = 0;           // right edge of its column
