@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <set>
@@ -24,7 +25,7 @@
 #include "lib/documents/labels.h"
 #include "lib/documents/outline.h"
 #include "lib/documents/page.h"
-#include "lib/documents/plain_text.h"
+#include "lib/documents/undeclared_headings.h"
 #include "lib/documents/zip_archive.h"
 
 namespace tiercel::document {
@@ -34,6 +35,8 @@ constexpr char kContainer[] = "META-INF/container.xml";
 constexpr char kEncryption[] = "META-INF/encryption.xml";
 // The largest table of contents of a real book takes some megabytes.
 constexpr uint64_t kMaxXmlBytes = 16u << 20;
+// A table of contents with fewer entries may be none.
+constexpr size_t kFewEntries = 4;
 
 class EpubReader {
  public:
@@ -275,10 +278,10 @@ class EpubReader {
     }
     std::vector<Heading> chosen = std::move(best->entries);
     // In some books the navigation has a single entry, the book, or a few.
-    const std::vector<Heading>& headings = binder_.headings();
-    if (chosen.empty() || IsFewFor(headings, chosen)) {
-      chosen = headings.empty() ? binder_.page_titles() : headings;
-      if (chosen.empty()) chosen = FindHeadings(document->text);
+    if (chosen.size() < kFewEntries) {
+      std::vector<Heading> headings = HeadingsOfPages();
+      if (IsFewFor(headings, chosen)) chosen = std::move(headings);
+      chosen = WithUndeclared(document->text, std::move(chosen));
     }
     AddUnlistedIndex(&chosen);
     std::stable_sort(
@@ -296,9 +299,22 @@ class EpubReader {
 
   static bool IsFewFor(const std::vector<Heading>& headings,
                        const std::vector<Heading>& contents) {
-    return contents.size() < 2
-               ? headings.size() > contents.size()
-               : contents.size() < 4 && IsFarRicher(headings, contents);
+    return contents.size() < 2 ? headings.size() > contents.size()
+                               : IsFarRicher(headings, contents);
+  }
+
+  // Returns the headings of the pages, and the titles of those that have none
+  // if they are more.
+  std::vector<Heading> HeadingsOfPages() const {
+    const std::vector<Heading>& headings = binder_.headings();
+    const std::vector<Heading>& titles = binder_.page_titles();
+    if (titles.size() <= headings.size()) return headings;
+    std::vector<Heading> all;
+    std::merge(headings.begin(), headings.end(), titles.begin(), titles.end(),
+               std::back_inserter(all), [](const Heading& a, const Heading& b) {
+                 return a.begin < b.begin;
+               });
+    return all;
   }
 
   void AddNavigation(Document* document) {

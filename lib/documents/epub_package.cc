@@ -11,7 +11,7 @@ namespace tiercel::document {
 namespace {
 
 // The most nesting of lists; no table of contents has so much.
-constexpr int kMaxDepth = 32;
+constexpr int kMaxListDepth = 32;
 
 struct ManifestItem {
   std::string href;
@@ -93,7 +93,7 @@ void ReadMetadata(const xmlNode* metadata, EpubPackage* package) {
 // have another list.
 void AddList(const xmlNode* list, int level, int depth, const std::string& path,
              std::vector<NavEntry>* entries) {
-  if (list == nullptr || depth > kMaxDepth) return;
+  if (list == nullptr || depth > kMaxListDepth) return;
   for (const xmlNode* item = list->children; item != nullptr;
        item = item->next) {
     if (LocalName(*item) != "li") continue;
@@ -128,7 +128,7 @@ std::optional<NavEntry> NcxEntry(const xmlNode* point, int level,
 
 void AddPoints(const xmlNode* parent, int level, const std::string& path,
                std::vector<NavEntry>* entries) {
-  if (parent == nullptr || level > kMaxDepth) return;
+  if (parent == nullptr || level > kMaxListDepth) return;
   for (const xmlNode* point = parent->children; point != nullptr;
        point = point->next) {
     if (LocalName(*point) != "navPoint") continue;

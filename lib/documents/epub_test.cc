@@ -350,6 +350,40 @@ TEST(EpubTest, WithoutAnyTableTheHeadingsOrTheFirstLinesOfPages) {
   EXPECT_EQ(Good(Read(files)).sections.size(), 8u);
 }
 
+TEST(EpubTest, ATitlePageDoesNotHideChaptersInParagraphs) {
+  const std::string prose = "<p>" + std::string(400, 'x') + "</p>";
+  std::string items = "<item id='t' href='t.xhtml'/>";
+  std::string spine = "<itemref idref='t'/>";
+  Files files = {{"META-INF/container.xml", kContainer},
+                 {"OPS/t.xhtml", "<h1>The Mill</h1><h2>A. Writer</h2>"}};
+  for (const std::string number : {"1", "2", "3", "4"}) {
+    items += "<item id='c" + number + "' href='" + number + ".xhtml'/>";
+    spine += "<itemref idref='c" + number + "'/>";
+    files["OPS/" + number + ".xhtml"] = "<p>Chapter " + number + "</p>" + prose;
+  }
+  files["OPS/book.opf"] = Opf("<dc:title>The Mill</dc:title>", items, spine);
+  const std::string outline = ToString(Good(Read(files)));
+  EXPECT_EQ(outline.substr(0, 34), "1 Chapter 1||Chapter 1|OPS/1.xhtml");
+  EXPECT_EQ(std::count(outline.begin(), outline.end(), '\n'), 4);
+  // Neither does a table of contents that lists the title page alone, nor one
+  // page that has all.
+  files["OPS/toc.ncx"] =
+      "<ncx><navMap><navPoint><navLabel><text>Title</text></navLabel>"
+      "<content src='t.xhtml'/></navPoint></navMap></ncx>";
+  std::string& all = files["OPS/1.xhtml"];
+  for (const char* number : {"2", "3", "4"}) {
+    all += files["OPS/" + std::string(number) + ".xhtml"];
+  }
+  files["OPS/book.opf"] = Opf(
+      "<dc:title>The Mill</dc:title>",
+      "<item id='t' href='t.xhtml'/><item id='c1' href='1.xhtml'/>"
+      "<item id='ncx' href='toc.ncx' media-type='application/x-dtbncx+xml'/>",
+      "<itemref idref='t'/><itemref idref='c1'/>");
+  EXPECT_EQ(ToString(Good(Read(files))),
+            "1 Chapter 1||Chapter 1|\n1 Chapter 2||Chapter 2|\n"
+            "1 Chapter 3||Chapter 3|\n1 Chapter 4||Chapter 4|\n");
+}
+
 TEST(EpubTest, AFragmentThatIsGoneIsItsHeading) {
   Files files = TwoChapters();
   files["OPS/text/two.xhtml"] =

@@ -17,6 +17,7 @@
 #include "lib/documents/html.h"
 #include "lib/documents/outline.h"
 #include "lib/documents/page.h"
+#include "lib/documents/undeclared_headings.h"
 
 namespace tiercel::document {
 namespace {
@@ -61,12 +62,13 @@ class FolderReader {
     }
     WarnOf(missing_, "pages that the index lists are not there: ");
     WarnOfUnread();
-    const std::vector<Section> sections = SectionsOf(Nested());
+    std::vector<Heading> headings = Nested();
     Document document = binder_.Take();
     document.title = title_;
     document.author = author_;
     document.language = language_;
-    document.sections = sections;
+    document.sections =
+        SectionsOf(WithUndeclared(document.text, std::move(headings)));
     document.warnings.insert(document.warnings.begin(), warnings_.begin(),
                              warnings_.end());
     return document;

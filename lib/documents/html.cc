@@ -8,8 +8,8 @@
 #include "lib/documents/gutenberg.h"
 #include "lib/documents/html_element.h"
 #include "lib/documents/html_tree.h"
-#include "lib/documents/plain_text.h"
 #include "lib/documents/text_writer.h"
+#include "lib/documents/undeclared_headings.h"
 
 namespace tiercel::document {
 namespace {
@@ -392,8 +392,8 @@ void FillFrom(HtmlPage page, Document* document) {
   document->title = std::move(page.title);
   document->author = std::move(page.author);
   document->language = std::move(page.language);
-  document->sections = SectionsOf(
-      page.headings.empty() ? FindHeadings(document->text) : page.headings);
+  document->sections =
+      SectionsOf(WithUndeclared(document->text, std::move(page.headings)));
   document->pages = std::move(page.pages);
   WarnOf(page.num_controls, page.had_frame, document);
   LeaveOutGutenbergFrame(document);

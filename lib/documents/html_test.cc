@@ -193,6 +193,76 @@ TEST(HtmlTest, HeadingsAreSections) {
             "2 2|Two at 43 \n");
 }
 
+// Returns the sections of a page, each with its level.
+std::string OutlineOf(std::string_view html) {
+  Document document;
+  EXPECT_TRUE(ReadHtml(html, &document));
+  FinishOutline(&document);
+  std::string lines;
+  for (const Section& s : document.sections) {
+    const size_t end = document.text.find('\n', s.begin);
+    lines += std::to_string(s.level) + " " + s.label + "|" + s.title + "|" +
+             document.text.substr(s.begin, end - s.begin) + "\n";
+  }
+  return lines;
+}
+
+TEST(HtmlTest, AHeadingDoesNotHideChaptersInParagraphs) {
+  const std::string prose = "<p>" + Repeated("The river ran on. ", 20);
+  std::string chapters;
+  for (const std::string number : {"I", "II", "III"}) {
+    chapters += "<p align=center>CHAPTER " + number + "</p>" + prose;
+  }
+  const std::string outline =
+      "1 CHAPTER I||CHAPTER I\n1 CHAPTER II||CHAPTER II\n"
+      "1 CHAPTER III||CHAPTER III\n";
+  EXPECT_EQ(OutlineOf(chapters), outline);
+  EXPECT_EQ(OutlineOf("<h1>The Mill</h1>" + chapters), outline);
+  EXPECT_EQ(OutlineOf("<h1>The Mill</h1><h2>by A. Writer</h2>" + chapters),
+            outline);
+  EXPECT_EQ(OutlineOf("<title>T</title><h2>Preface</h2>" + prose + chapters),
+            "1 |Preface|Preface\n" + outline);
+  EXPECT_EQ(OutlineOf(chapters + "<h3>Of this site</h3>x"),
+            outline + "1 |Of this site|Of this site\n");
+  EXPECT_EQ(OutlineOf("<title>T</title><h1>Part One</h1>" + chapters +
+                      "<h1>Part Two</h1>" + chapters)
+                .substr(0, 50),
+            "1 Part One||Part One\n2 CHAPTER I||CHAPTER I\n2 CHAP");
+}
+
+TEST(HtmlTest, HeadingsUnderLabelsInParagraphsAreTheirTitles) {
+  const std::string prose = "<p>" + Repeated("The river ran on. ", 20);
+  EXPECT_EQ(
+      OutlineOf("<p>CHAPTER I<h2>The Mill</h2>" + prose + "<h3>Morning</h3>" +
+                prose + "<p>CHAPTER II<h2>The Road</h2>" + prose + prose),
+      "1 CHAPTER I|The Mill|CHAPTER I\n2 |Morning|Morning\n"
+      "1 CHAPTER II|The Road|CHAPTER II\n");
+}
+
+TEST(HtmlTest, WhatIsDeclaredIsKeptWhereLittleSpeaksForMore) {
+  const std::string prose = "<p>" + Repeated("The river ran on. ", 20);
+  // Chapters are declared; some lines that look like them are none.
+  EXPECT_EQ(
+      OutlineOf("<h2>Chapter 1</h2>" + prose + "<p>Chapter 7</p>" + prose +
+                "<p>Chapter 8</p>" + prose + "<h2>Chapter 2</h2>" + prose),
+      "1 Chapter 1||Chapter 1\n1 Chapter 2||Chapter 2\n");
+  // Numbers within stories are no chapters of the book.
+  std::string stories;
+  for (const std::string title : {"The Mill", "The Road"}) {
+    stories += "<h2>" + title + "</h2>";
+    for (const std::string number : {"I", "II", "III"}) {
+      stories += "<p>" + number + "</p>" + prose + prose;
+    }
+  }
+  EXPECT_EQ(OutlineOf(stories), "1 |The Mill|The Mill\n1 |The Road|The Road\n");
+  // More headings speak for themselves than labels.
+  std::string many;
+  for (int i = 0; i < 6; ++i) many += "<h2>Hill" + prose + "</h2>" + prose;
+  EXPECT_EQ(OutlineOf("<p>Part One</p>" + many + "<p>Part Two</p>" + many)
+                .find("Part"),
+            std::string::npos);
+}
+
 TEST(HtmlTest, LinesOfATitlePageAreNoSections) {
   Document document;
   ASSERT_TRUE(ReadHtml(

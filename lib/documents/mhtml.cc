@@ -14,7 +14,7 @@
 #include "lib/documents/mime.h"
 #include "lib/documents/outline.h"
 #include "lib/documents/page.h"
-#include "lib/documents/plain_text.h"
+#include "lib/documents/undeclared_headings.h"
 
 namespace tiercel::document {
 namespace {
@@ -78,13 +78,13 @@ class MhtmlReader {
     if (pages.size() == 1) {
       FillFrom(std::move(shown), &document);
     } else {
-      const std::vector<Heading> headings = binder_.headings();
+      std::vector<Heading> headings = binder_.headings();
       document = binder_.Take();
       document.title = shown.title;
       document.author = shown.author;
       document.language = shown.language;
       document.sections =
-          SectionsOf(headings.empty() ? FindHeadings(document.text) : headings);
+          SectionsOf(WithUndeclared(document.text, std::move(headings)));
     }
     document.warnings.insert(document.warnings.begin(), warnings_.begin(),
                              warnings_.end());
