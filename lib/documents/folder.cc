@@ -53,7 +53,7 @@ class FolderReader {
     const std::vector<std::string> frames = listings[0].frames;
     for (const std::string& frame : frames) {
       if (const auto page = Linked(*index, frame); page.has_value()) {
-        listings.push_back({page->path, {}, {}});
+        listings.push_back({page->path, {}, {}, {}});
         if (!AddPage(page->path, &listings.back())) return *std::move(error_);
       }
     }
@@ -97,6 +97,7 @@ class FolderReader {
   struct Listing {
     std::string page;
     std::vector<HtmlLink> links;
+    std::vector<HtmlLink> nav_links;
     std::vector<std::string> frames;
   };
 
@@ -111,10 +112,30 @@ class FolderReader {
     return place;
   }
 
+  // Returns the number of unread pages that links of a page lead to.
+  size_t NumPages(const std::string& page,
+                  const std::vector<HtmlLink>& links) const {
+    std::set<std::string> pages;
+    for (const HtmlLink& link : links) {
+      const std::optional<Place> place = Linked(page, link.href);
+      if (place.has_value()) pages.insert(place->path);
+    }
+    return pages.size();
+  }
+
   // Adds the pages that a listing links to: those of its lists, then others,
-  // since words around a list may link to any page. Returns false after an
-  // error.
+  // since words around a list may link to any page. Navigation comes first if
+  // it leads to far more pages; a menu or the next page is no list of all.
+  // Returns false after an error.
   bool AddLinked(const Listing& listing) {
+    if (NumPages(listing.page, listing.nav_links) >
+        2 * NumPages(listing.page, listing.links)) {
+      Listing navigation = {listing.page, listing.nav_links, {}, {}};
+      for (HtmlLink& link : navigation.links) {
+        link.depth = std::max(link.depth, 1);
+      }
+      if (!AddLinked(navigation)) return false;
+    }
     for (const bool listed : {true, false}) {
       for (const HtmlLink& link : listing.links) {
         if ((link.depth > 0) != listed) continue;
@@ -203,7 +224,7 @@ class FolderReader {
       warnings_.push_back(std::string(page).append(": ").append(warning));
     }
     if (listing != nullptr) {
-      *listing = {page, read.links, read.frames};
+      *listing = {page, read.links, read.nav_links, read.frames};
     }
     if (read_.size() == 1) {
       // A page's title often includes the name of the site.

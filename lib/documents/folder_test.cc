@@ -58,6 +58,40 @@ TEST_F(FolderTest, ListsComeBeforeWordsAndGiveLevels) {
             "1 Day\n2 Noon\n3 Bells\n4 Iron\n1 Terms\n");
 }
 
+TEST_F(FolderTest, NavigationMayBeTheList) {
+  for (const char* navigation : {"nav", "div role=navigation"}) {
+    Write("index.html",
+          "<title>Guide</title><" + std::string(navigation) +
+              "><ul><li><a href=day.html>Day</a><ul><li><a href=noon.html>Noon"
+              "</a></ul><li><a href=night.html>Night</a></ul>");
+    Write("day.html", "<h1>Day</h1>a<nav><a href=noon.html>next</a></nav>");
+    Write("noon.html", "<h1>Noon</h1>b");
+    Write("night.html", "<h1>Night</h1>c");
+    const Document document = Good(Read());
+    EXPECT_EQ(document.text, "Day\n\na\n\nNoon\n\nb\n\nNight\n\nc\n");
+    EXPECT_EQ(LevelsOf(document), "1 Day\n2 Noon\n1 Night\n");
+    EXPECT_TRUE(document.warnings.empty());
+  }
+  // A menu beside a list is none.
+  Write("index.html",
+        "<h1>Guide</h1><nav><a href=night.html>Night</a></nav><ul><li>"
+        "<a href=day.html>Day</a><li><a href=noon.html>Noon</a></ul>");
+  EXPECT_EQ(LevelsOf(Good(Read())), "1 Day\n1 Noon\n");
+}
+
+TEST_F(FolderTest, ChaptersInParagraphsAreFound) {
+  std::string links = "<h1>Guide</h1>";
+  for (const std::string number : {"1", "2", "3"}) {
+    links += "<p><a href=" + number + ".html>Next</a></p>";
+    Write(number + ".html",
+          "<p>Chapter " + number + "</p><p>" + std::string(400, 'x') + "</p>");
+  }
+  Write("index.html", links);
+  const Document document = Good(Read());
+  ASSERT_EQ(document.sections.size(), 3u);
+  EXPECT_EQ(document.sections[2].label, "Chapter 3");
+}
+
 TEST_F(FolderTest, FramesAreFollowed) {
   Write("index.html",
         "<title>Manual</title><frameset><frame src=toc.html><frame src=a.html>"

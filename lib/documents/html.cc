@@ -88,6 +88,8 @@ class Reader {
           Enter(*child);
         } else if (IsGutenbergFrame(child->v.element)) {
           page_->had_frame = true;
+        } else if (IsNavigation(child->v.element)) {
+          NoteNavigation(*child);
         }
       } else if (IsText(*child)) {
         WriteText(child->v.text.text);
@@ -201,6 +203,25 @@ class Reader {
     if (is_silent) ++silent_;
     if (is_raised) ++raised_;
     if (has_bracket) writer_.Words("[");
+  }
+
+  // Notes the links of an element that is no text.
+  void NoteNavigation(const GumboNode& navigation) {
+    std::vector<std::pair<const GumboNode*, int>> left = {{&navigation, 0}};
+    while (!left.empty()) {
+      auto [node, depth] = left.back();
+      left.pop_back();
+      const GumboElement& element = node->v.element;
+      const std::string_view link = Attribute(element, "href");
+      if (element.tag == GUMBO_TAG_A && !link.empty()) {
+        page_->nav_links.push_back({std::string(link), depth});
+      }
+      if (IsList(element.tag)) ++depth;
+      for (unsigned i = element.children.length; i-- > 0;) {
+        const GumboNode* const child = ChildAt(*node, i);
+        if (child->type == GUMBO_NODE_ELEMENT) left.emplace_back(child, depth);
+      }
+    }
   }
 
   static bool IsList(GumboTag tag) {

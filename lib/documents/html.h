@@ -27,6 +27,7 @@ struct HtmlPage {
   std::vector<Heading> headings;  // levels 1 to 6
   std::vector<Page> pages;  // pages of the printed book, where they are marked
   std::vector<HtmlLink> links;      // in the order of the text
+  std::vector<HtmlLink> nav_links;  // in navigation, which is no text
   std::vector<std::string> frames;  // links of a frame set, which has no text
   std::unordered_map<std::string, size_t> anchors;  // places in the text
   size_t num_controls = 0;  // control characters that became spaces

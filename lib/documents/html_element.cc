@@ -337,6 +337,11 @@ bool IsGutenbergFrame(const GumboElement& element) {
   return id == "pg-header" || id == "pg-footer";
 }
 
+bool IsNavigation(const GumboElement& element) {
+  return element.tag == GUMBO_TAG_NAV ||
+         Attribute(element, "role") == "navigation";
+}
+
 bool IsLeftOut(const GumboElement& element) {
   if (RoleOf(element) == Role::kLeftOut) return true;
   if (element.attributes.length == 0) return false;

@@ -42,6 +42,7 @@ bool HasWord(const GumboElement& element, const char* name,
 // and its EPUBs print the address of a link beside it; Project Gutenberg marks
 // its frame around a book.
 bool IsLeftOut(const GumboElement& element);
+bool IsNavigation(const GumboElement& element);
 bool IsGutenbergFrame(const GumboElement& element);
 
 // Returns true for an element whose text stands above the line.
