@@ -1,10 +1,14 @@
 #include "lib/documents/epub_package.h"
 
 #include <algorithm>
+#include <climits>
 #include <unordered_map>
 #include <utility>
 
 #include "lib/documents/encoding.h"
+#include "lib/documents/labels.h"
+#include "lib/documents/outline.h"
+#include "lib/documents/text_writer.h"
 #include "lib/documents/xml.h"
 
 namespace tiercel::document {
@@ -44,23 +48,31 @@ std::string Refinement(const xmlNode* metadata, const xmlNode* element,
 // authors, the others are none; a book of an editor has no author.
 class Creators {
  public:
-  void Add(std::string name, std::string_view role) {
+  // `place` is that which the book gives a name among the others; 0: none.
+  void Add(std::string name, std::string_view role, int place) {
     if (name.empty() || role == "bkp") return;  // a program or its user
     const size_t rank = role == "aut" ? 0 : role.empty() ? 1 : 2;
-    std::string& names = names_[rank];
-    if (!names.empty()) names += ", ";
-    names += name;
+    names_[rank].emplace_back(place > 0 ? place : INT_MAX, std::move(name));
   }
 
-  std::string Authors() const {
-    for (const std::string& names : names_) {
-      if (!names.empty()) return names;
+  std::string Authors() {
+    for (auto& names : names_) {
+      std::stable_sort(
+          names.begin(), names.end(),
+          [](const auto& a, const auto& b) { return a.first < b.first; });
+      std::string authors;
+      for (const auto& [place, name] : names) {
+        if (!authors.empty()) authors += ", ";
+        authors += name;
+      }
+      if (!authors.empty()) return authors;
     }
     return {};
   }
 
  private:
-  std::string names_[3];  // authors, people without a role, others
+  // Authors, people without a role, others; each by place.
+  std::vector<std::pair<int, std::string>> names_[3];
 };
 
 void ReadMetadata(const xmlNode* metadata, EpubPackage* package) {
@@ -82,11 +94,47 @@ void ReadMetadata(const xmlNode* metadata, EpubPackage* package) {
       } else if (name == "creator") {
         std::string role = Attribute(child, "role");
         if (role.empty()) role = Refinement(metadata, child, "role");
-        creators.Add(TextOf(child), role);
+        creators.Add(TextOf(child), role,
+                     NumberOf(Refinement(metadata, child, "display-seq")));
       }
     }
   }
   package->author = creators.Authors();
+}
+
+// Returns the element around a node, within `root`, that stands on lines of its
+// own.
+const xmlNode* BlockOf(const xmlNode* node, const xmlNode* root) {
+  while (node != root) {
+    const std::string_view name = LocalName(*node);
+    if (name == "p" || name == "div") break;
+    node = node->parent;
+  }
+  return node;
+}
+
+// Returns the words of an entry of a list, on one line: with the words of its
+// images, without readings beside Chinese characters. Lines and blocks are
+// apart, and so are a number and a title in elements of their own.
+std::string WordsOf(const xmlNode* entry) {
+  std::string words;
+  const xmlNode* block = entry;
+  for (const xmlNode* node = entry; node != nullptr; node = Next(entry, node)) {
+    const std::string_view name = LocalName(*node);
+    if (name == "br") words += ' ';
+    std::string text = name == "img" ? Attribute(node, "alt") : "";
+    const bool is_text =
+        node->type == XML_TEXT_NODE || node->type == XML_CDATA_SECTION_NODE;
+    const std::string_view around = LocalName(*node->parent);
+    if (is_text && around != "rt" && around != "rp") text = View(node->content);
+    if (text.empty()) continue;
+    const xmlNode* const here = BlockOf(node, entry);
+    if (here != block || AreGlued(words, text)) words += ' ';
+    block = here;
+    words += text;
+  }
+  words = OneLine(words);
+  return words.empty() ? OneLine(Attribute(entry, "title")) : words;
 }
 
 // Adds the entries of a list of EPUB 3: each item has a link or a span, and may
@@ -107,7 +155,7 @@ void AddList(const xmlNode* list, int level, int depth, const std::string& path,
       if (href.empty()) href = Attribute(Find(inner, "a"), "href");
       const std::optional<Place> place =
           href.empty() ? std::nullopt : Resolve(path, href);
-      std::string text = TextOf(label);
+      std::string text = WordsOf(label);
       if (place.has_value() && !text.empty()) {
         entries->push_back({level, std::move(text), *place});
         ++inner_level;
@@ -149,7 +197,17 @@ void AddPoints(const xmlNode* parent, int level, const std::string& path,
 
 std::optional<std::string> PackagePath(std::string_view container) {
   const XmlTree xml(container, XmlTree::Repair::kParts);
-  const std::string path = Attribute(Find(xml.root(), "rootfile"), "full-path");
+  const xmlNode* const first = Find(xml.root(), "rootfile");
+  std::string path = Attribute(first, "full-path");
+  // A book may come in other formats beside the EPUB.
+  for (const xmlNode* file = first; file != nullptr; file = file->next) {
+    const std::string type = Attribute(file, "media-type");
+    if (LocalName(*file) == "rootfile" &&
+        (type.empty() || type == "application/oebps-package+xml")) {
+      path = Attribute(file, "full-path");
+      break;
+    }
+  }
   if (path.empty()) return std::nullopt;
   const std::optional<Place> place = Resolve("", path);
   if (!place.has_value()) return std::nullopt;

@@ -109,6 +109,35 @@ TEST(EpubTest, TextSectionsAndPages) {
   EXPECT_THAT(document.warnings, IsEmpty());
 }
 
+TEST(EpubTest, EntriesOfTheNavigationAreReadAsTheyAreShown) {
+  const std::pair<const char*, const char*> kEntries[] = {
+      {"Chapter 1<br/>The Mill", "Chapter 1|The Mill"},
+      {"<span>Chapter 1</span><span>The Mill</span>", "Chapter 1|The Mill"},
+      {"<span>1.1</span>THE MILL", "1.1|THE MILL"},
+      {"<p>The Mill</p>and Road", "|The Mill and Road"},
+      {"<b>C</b>HAPTER I<i>I</i>", "CHAPTER II|"},
+      {"CHAPTER I<i>THE MILL</i>", "CHAPTER I|THE MILL"},
+      {"<b>T</b>he H<sub>2</sub>O <b>I</b>t", "|The H2O It"},
+      {"<img src='x' alt='Morning'/>", "|Morning"},
+      {"<ruby>水<rt>みず</rt></ruby>", "|水"}};
+  for (const auto& [entry, expected] : kEntries) {
+    Files files = TwoChapters();
+    std::string& nav = files["OPS/nav.xhtml"];
+    nav.replace(nav.find("Mehr</a>"), 4, entry);
+    const Section section = Good(Read(files)).sections[1];
+    EXPECT_EQ(section.label + "|" + section.title, expected);
+  }
+}
+
+TEST(EpubTest, ThePackageIsThatOfAnEpub) {
+  Files files = TwoChapters();
+  std::string& container = files["META-INF/container.xml"];
+  container.insert(
+      container.find("<rootfile "),
+      "<rootfile full-path='x.pdf' media-type='application/pdf'/>");
+  EXPECT_EQ(Good(Read(files)).title, "Das Buch");
+}
+
 TEST(EpubTest, WithoutNavigationTheNcxThenTheHeadings) {
   Files files = TwoChapters();
   files.erase("OPS/nav.xhtml");
@@ -280,6 +309,11 @@ TEST(EpubTest, AuthorsAreThoseWithTheRoleAndTheTitleIsTheMainOne) {
            "<meta refines='#a' property='role'>aut</meta>"
            "<meta refines='#i' property='role'>ill</meta>"),
       "Real|Ann");
+  EXPECT_EQ(with("<dc:title>T</dc:title><dc:creator id='a'>Ann</dc:creator>"
+                 "<dc:creator id='b'>Bob</dc:creator><dc:creator>Cy"
+                 "</dc:creator><meta refines='#b' property='display-seq'>1"
+                 "</meta><meta refines='#a' property='display-seq'>2</meta>"),
+            "T|Bob, Ann, Cy");
   EXPECT_EQ(with("<dc:title>T</dc:title><dc:creator opf:role='bkp'>calibre"
                  "</dc:creator><dc:creator opf:role='edt'>Ed</dc:creator>"),
             "T|Ed");

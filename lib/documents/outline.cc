@@ -4,6 +4,8 @@
 #include <utility>
 
 #include "lib/documents/labels.h"
+#include "lib/documents/text_writer.h"
+#include "lib/documents/unicode.h"
 
 namespace tiercel::document {
 namespace {
@@ -174,6 +176,24 @@ std::vector<Section> SectionsOf(const std::vector<Heading>& headings) {
   }
   SplitBareNumbers(&sections);
   return sections;
+}
+
+bool AreGlued(std::string_view label, std::string_view title) {
+  if (label.empty() || IsSpace(label.back())) return false;
+  const Label split = SplitLabel(OneLine(label));
+  if (split.rank == Rank::kNone || !split.title.empty()) return false;
+  size_t next = 0;
+  const char32_t first = CharacterAt(title, 0, &next);
+  if (!IsUpperCase(first)) return false;
+  const bool is_word =
+      next < title.size() && IsLowerCase(CharacterAt(title, next, &next));
+  if (is_word) return true;
+  // Capitals may go on with a Roman number.
+  const bool has_digit =
+      label.find_first_of("0123456789") != std::string_view::npos;
+  const bool is_named = split.rank != Rank::kNumber;
+  return has_digit ||
+         (is_named && NumberOf(title.substr(0, title.find(' '))) == 0);
 }
 
 void FinishOutline(Document* document) {

@@ -2,6 +2,7 @@
 #define TIERCEL_LIB_DOCUMENTS_OUTLINE_H_
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "lib/documents/document.h"
@@ -20,6 +21,11 @@ struct Heading {
 // and go down without a gap, and labels are split from titles. Headings without
 // a letter or a digit are dropped.
 std::vector<Section> SectionsOf(const std::vector<Heading>& headings);
+
+// Returns true if a heading's label ends and its title begins with nothing
+// between them but the border of an element, where print has a gap: "1.1" and
+// "Mill", but not "C" and "HAPTER", the first letter of which is set larger.
+bool AreGlued(std::string_view label, std::string_view title);
 
 // Finishes the sections and pages of a whole document of any format:
 //
