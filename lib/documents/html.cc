@@ -8,6 +8,7 @@
 #include "lib/documents/gutenberg.h"
 #include "lib/documents/html_element.h"
 #include "lib/documents/html_tree.h"
+#include "lib/documents/quotation_marks.h"
 #include "lib/documents/text_writer.h"
 #include "lib/documents/undeclared_headings.h"
 
@@ -104,11 +105,12 @@ class Reader {
   struct Open {
     const GumboNode* node;
     unsigned next_child;
-    int num_parts;   // items or cells so far
+    int num_parts;   // cells so far
+    int number;      // the next item's
     size_t heading;  // its number, if it is one
     bool is_silent;  // the page's number, which is no text
     bool is_raised;
-    bool has_bracket;  // one was written before it
+    std::string_view closing;  // is written behind it
     size_t note;  // the mark before it, if it is a note's mark in a heading
   };
   // An element's id, as a mark; the mark's position in the text is known once
@@ -157,7 +159,7 @@ class Reader {
         ++lists_;
         break;
       case Role::kItem:
-        EnterItem();
+        EnterItem(element);
         break;
       case Role::kDefinition:
         writer_.Break(1);
@@ -198,11 +200,13 @@ class Reader {
     const bool is_note = open_headings_ > 0 && (is_number || IsNoteMark(node));
     const bool is_raised = IsRaised(element);
     const bool has_bracket = is_number && WantsBrackets(node);
-    open_.push_back({&node, 0, 0, headings_.size() - 1, is_silent, is_raised,
-                     has_bracket, is_note ? writer_.Mark() : kNoMark});
+    open_.push_back({&node, 0, 0, FirstNumberOf(node), headings_.size() - 1,
+                     is_silent, is_raised, has_bracket ? "]" : "",
+                     is_note ? writer_.Mark() : kNoMark});
     if (is_silent) ++silent_;
     if (is_raised) ++raised_;
     if (has_bracket) writer_.Words("[");
+    if (element.tag == GUMBO_TAG_Q) EnterQuotation(node);
   }
 
   // Notes the links of an element that is no text.
@@ -272,21 +276,57 @@ class Reader {
     return parent == GUMBO_TAG_LI || parent == GUMBO_TAG_DD;
   }
 
-  void EnterItem() {
+  // The number of the first item of a numbered list.
+  static int FirstNumberOf(const GumboNode& node) {
+    const GumboElement& element = node.v.element;
+    if (element.tag != GUMBO_TAG_OL) return 0;
+    if (const auto start = NumberAttribute(element, "start")) return *start;
+    if (!IsReversed(element)) return 1;
+    int num_items = 0;
+    for (unsigned i = 0; i < element.children.length; ++i) {
+      const GumboNode& child = *ChildAt(node, i);
+      if (child.type == GUMBO_NODE_ELEMENT &&
+          child.v.element.tag == GUMBO_TAG_LI) {
+        ++num_items;
+      }
+    }
+    return num_items;
+  }
+
+  static bool IsReversed(const GumboElement& list) {
+    return gumbo_get_attribute(&list.attributes, "reversed") != nullptr;
+  }
+
+  // Writes the mark that opens a quotation, unless it is in its text.
+  void EnterQuotation(const GumboNode& node) {
+    std::string_view text = FirstText(node);
+    while (!text.empty() && IsSpace(text.front())) text.remove_prefix(1);
+    if (BeginsWithQuotationMark(text)) return;
+    const QuotationMarks marks = QuotationMarksOf(page_->language);
+    const bool is_inner = num_quotations_++ % 2 == 1;
+    WriteText(is_inner ? marks.inner_open : marks.open);
+    open_.back().closing = is_inner ? marks.inner_close : marks.close;
+  }
+
+  void EnterItem(const GumboElement& item) {
     writer_.Break(1);
     std::string marker = "- ";
-    if (!open_.empty()) {
-      const int number = ++open_.back().num_parts;
-      if (open_.back().node->v.element.tag == GUMBO_TAG_OL) {
-        marker = std::to_string(number) + ". ";
-      }
+    if (!open_.empty() && open_.back().node->v.element.tag == GUMBO_TAG_OL) {
+      Open& list = open_.back();
+      const int number = NumberAttribute(item, "value").value_or(list.number);
+      list.number = number + (IsReversed(list.node->v.element) ? -1 : 1);
+      marker = ItemMarker(number, list.node->v.element, item);
     }
     writer_.Indent(2);
     writer_.SetMarker(std::move(marker));
   }
 
   void Leave(const GumboNode& node) {
-    if (open_.back().has_bracket) writer_.Words("]");
+    const std::string_view closing = open_.back().closing;
+    if (!closing.empty()) WriteText(closing);
+    if (node.v.element.tag == GUMBO_TAG_Q && !closing.empty()) {
+      --num_quotations_;
+    }
     if (open_.back().is_silent) --silent_;
     if (open_.back().is_raised) --raised_;
     if (open_.back().note != kNoMark) {
@@ -390,6 +430,7 @@ class Reader {
   int lists_ = 0;  // lists of items that are open
   int depth_ = 0;  // all lists that are open
   int preformatted_ = 0;
+  int num_quotations_ = 0;  // open ones that have marks
   int silent_ = 0;
   int raised_ = 0;  // elements that are open and raised
   int open_headings_ = 0;

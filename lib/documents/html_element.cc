@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <cctype>
+#include <charconv>
 #include <cstddef>
+#include <system_error>
+#include <utility>
 #include <vector>
 
 #include "lib/documents/encoding.h"
@@ -42,6 +45,30 @@ std::string StyleOf(const GumboElement& element) {
   std::string style = Lowercase(Attribute(element, "style"));
   style.erase(std::remove_if(style.begin(), style.end(), IsSpace), style.end());
   return style;
+}
+
+// Returns the style of a list's numbers, as the attribute "type" names it ("a",
+// "I", "1"), or "none"; "" where an element declares none.
+std::string ListStyleOf(const GumboElement& element) {
+  if (element.attributes.length == 0) return {};
+  const std::string style = StyleOf(element);
+  if (const size_t at = style.find("list-style"); at != std::string::npos) {
+    const size_t colon = std::min(style.find(':', at), style.size() - 1);
+    const std::string_view value = std::string_view(style).substr(
+        colon + 1, style.find(';', colon) - colon - 1);
+    for (const auto& [name, type] :
+         {std::pair<std::string_view, const char*>{"lower-alpha", "a"},
+          {"lower-latin", "a"},
+          {"upper-alpha", "A"},
+          {"upper-latin", "A"},
+          {"lower-roman", "i"},
+          {"upper-roman", "I"},
+          {"decimal", "1"},
+          {"none", "none"}}) {
+      if (value.find(name) != std::string_view::npos) return type;
+    }
+  }
+  return std::string(Attribute(element, "type"));
 }
 
 // Returns true for an element whose style hides it.
@@ -311,6 +338,40 @@ int HeadingLevel(GumboTag tag) {
     default:
       return 0;
   }
+}
+
+std::string ItemMarker(int number, const GumboElement& list,
+                       const GumboElement& item) {
+  std::string style = ListStyleOf(item);
+  if (style.empty()) style = ListStyleOf(list);
+  if (style == "none") return {};
+  std::string text;
+  if (number > 0 && (style == "a" || style == "A")) {
+    for (int left = number; left > 0; left = (left - 1) / 26) {
+      text.insert(text.begin(), static_cast<char>(style[0] + (left - 1) % 26));
+    }
+  } else if (number > 0 && number < 4000 && (style == "i" || style == "I")) {
+    text = RomanOf(number);
+    if (style == "I") {
+      std::transform(text.begin(), text.end(), text.begin(),
+                     [](char c) { return static_cast<char>(c - 'a' + 'A'); });
+    }
+  } else {
+    text = std::to_string(number);
+  }
+  return text + ". ";
+}
+
+std::optional<int> NumberAttribute(const GumboElement& element,
+                                   const char* name) {
+  const std::string_view text = Attribute(element, name);
+  int number = 0;
+  const auto [end, error] =
+      std::from_chars(text.data(), text.data() + text.size(), number);
+  constexpr int kMost = 1'000'000'000;
+  const bool is_number =
+      error == std::errc() && number > -kMost && number < kMost;
+  return is_number ? std::optional(number) : std::nullopt;
 }
 
 std::string_view Attribute(const GumboElement& element, const char* name) {

@@ -30,6 +30,15 @@ Role RoleOf(const GumboElement& element);
 // 1 to 6 for a heading, 0 for anything else.
 int HeadingLevel(GumboTag tag);
 
+// Returns what stands before an item of a numbered list, "iv. ", in the style
+// that the list or the item declares; "" for none.
+std::string ItemMarker(int number, const GumboElement& list,
+                       const GumboElement& item);
+
+// Returns the number that an attribute has, if it is one.
+std::optional<int> NumberAttribute(const GumboElement& element,
+                                   const char* name);
+
 // Returns "" if there is no such attribute.
 std::string_view Attribute(const GumboElement& element, const char* name);
 

@@ -54,6 +54,28 @@ TEST(HtmlTest, ListsHaveMarkersAndNest) {
   EXPECT_EQ(TextOf("<ol><li>x<li>y</ol>"), "1. x\n2. y\n");
 }
 
+TEST(HtmlTest, ItemsHaveTheNumbersOfTheirList) {
+  EXPECT_EQ(TextOf("<ol start=12><li>a<li>b<li value=20>c<li>d</ol>"),
+            "12. a\n13. b\n20. c\n21. d\n");
+  EXPECT_EQ(TextOf("<ol reversed><li>a<li>b</ol>"), "2. a\n1. b\n");
+  EXPECT_EQ(TextOf("<ol start=x><li value=y>a</ol>"), "1. a\n");
+  EXPECT_EQ(TextOf("<ol type=a start=26><li>a<li>b</ol>"), "z. a\naa. b\n");
+  EXPECT_EQ(TextOf("<ol type=I start=4><li>a<li type=1>b</ol>"),
+            "IV. a\n5. b\n");
+  EXPECT_EQ(TextOf("<ol style='list-style: lower-roman inside'><li>a</ol>"),
+            "i. a\n");
+  EXPECT_EQ(TextOf("<ol style='list-style-type:none'><li>7) a</ol>"),
+            "  7) a\n");
+}
+
+TEST(HtmlTest, QuotationsHaveTheMarksOfTheirLanguage) {
+  EXPECT_EQ(TextOf("He said <q>go <q>now</q></q>, <q>and</q> went."),
+            "He said “go ‘now’”, “and” went.\n");
+  EXPECT_EQ(TextOf("<html lang=de-AT><q>ja</q>"), "„ja“\n");
+  EXPECT_EQ(TextOf("<html lang=fr><q>oui</q>"), "« oui »\n");
+  EXPECT_EQ(TextOf("<q><b> “has</b> them”</q>"), "“has them”\n");
+}
+
 TEST(HtmlTest, EmptyItemsLeaveNoMarkers) {
   EXPECT_EQ(TextOf("<ul><li></li><li>a</ul><p>b"), "- a\n\nb\n");
 }
