@@ -9,6 +9,8 @@
 #include <cstring>
 #include <utility>
 
+#include "lib/documents/unicode.h"
+
 namespace tiercel::document {
 namespace {
 
@@ -180,6 +182,45 @@ bool HasJapaneseEscapes(std::string_view bytes) {
          bytes.find("\x1B$@") != std::string_view::npos;
 }
 
+// Charsets of a byte a character that a guess takes for each other.
+constexpr std::pair<std::string_view, std::string_view> kAlike[] = {
+    {"ISO-8859-2", "WINDOWS-1250"},  {"WINDOWS-1250", "ISO-8859-2"},
+    {"ISO-8859-7", "WINDOWS-1253"},  {"ISO-8859-8", "WINDOWS-1255"},
+    {"ISO-8859-9", "WINDOWS-1254"},  {"ISO-8859-13", "WINDOWS-1257"},
+    {"ISO-8859-15", "WINDOWS-1252"}, {"KOI8-R", "KOI8-U"},
+};
+
+// Returns how much speaks against a charset: controls that no text has (C1) and
+// signs within words.
+size_t NumUnlikely(std::string_view bytes, std::string_view charset) {
+  Converter converter{std::string(charset)};
+  size_t num_unlikely = 0;
+  if (!converter.known()) return bytes.size();
+  const std::u32string text = ToUtf32(converter.Convert(bytes, &num_unlikely));
+  for (size_t i = 0; i < text.size(); ++i) {
+    const char32_t c = text[i];
+    if (c < 0x80) continue;
+    const bool is_control = c < 0xA0;
+    const bool is_in_word = i > 0 && i + 1 < text.size() &&
+                            IsLetter(text[i - 1]) && IsLetter(text[i + 1]);
+    const bool is_of_word = IsLetter(c) || IsMark(c) || IsDigit(c) ||
+                            c == U'\u00AD' || c == U'\u2019' || c == U'·';
+    if (is_control || (is_in_word && !is_of_word)) ++num_unlikely;
+  }
+  return num_unlikely;
+}
+
+// Returns a charset, or one like it against which less speaks.
+std::string Likelier(std::string_view bytes, std::string charset) {
+  for (const auto& [guessed, other] : kAlike) {
+    if (charset != guessed) continue;
+    if (NumUnlikely(bytes, other) < NumUnlikely(bytes, charset)) {
+      return std::string(other);
+    }
+  }
+  return charset;
+}
+
 std::string Detect(std::string_view bytes) {
   const uchardet_t detector = uchardet_new();
   if (detector == nullptr) return {};
@@ -190,6 +231,16 @@ std::string Detect(std::string_view bytes) {
   }
   uchardet_delete(detector);
   return CharsetOfLabel(charset);
+}
+
+// Returns true if all characters whose lower byte is zero are such as texts
+// have.
+bool HasTextAtNuls(std::string_view text) {
+  const std::u32string all = ToUtf32(text);
+  return std::all_of(all.begin(), all.end(), [](char32_t c) {
+    return (c & 0xFF) != 0 || IsLetter(c) || IsIdeographic(c) ||
+           c == U'\u3000' || c == U'\u2000' || c == U'\u2500' || c > 0xFFFF;
+  });
 }
 
 }  // namespace
@@ -272,8 +323,10 @@ std::string GuessCharset(std::string_view bytes) {
   // Text in other charsets hardly ever forms valid multi-byte UTF-8 characters.
   if (num_valid / 20 > num_invalid) return "UTF-8";
   if (num_valid + num_invalid < kFewBytes) return std::string(kWestern);
-  const std::string charset = Detect(TellingBytes(bytes));
-  return charset.empty() ? std::string(kWestern) : charset;
+  const std::string telling = TellingBytes(bytes);
+  std::string charset = Detect(telling);
+  return charset.empty() ? std::string(kWestern)
+                         : Likelier(telling, std::move(charset));
 }
 
 std::string_view GuessUtf16(std::string_view bytes) {
@@ -288,9 +341,24 @@ std::string_view GuessUtf16(std::string_view bytes) {
   // Text without a space in so many characters is in no script.
   constexpr size_t kCharactersPerSpace = 200;
   const size_t least = seen.size() / 2 / kCharactersPerSpace + 1;
+  size_t num_blanks[2] = {0, 0};  // blanks and line ends, by the NUL's place
+  for (size_t at = 0; at + 1 < seen.size(); at += 2) {
+    for (const size_t nul : {0, 1}) {
+      const char c = seen[at + 1 - nul];
+      const bool is_blank = c == ' ' || (c >= '\t' && c <= '\r');
+      if (seen[at + nul] == '\0' && is_blank) ++num_blanks[nul];
+    }
+  }
+  // Some letters have a NUL in their other half, as U+4E00.
   std::string_view charset;
-  if (num_nuls[0] == 0 && num_nuls[1] >= least) charset = "UTF-16LE";
-  if (num_nuls[1] == 0 && num_nuls[0] >= least) charset = "UTF-16BE";
+  for (const size_t nul : {0, 1}) {
+    const bool is_only = num_nuls[1 - nul] == 0;
+    if (num_nuls[nul] >= least &&
+        (is_only || (num_blanks[nul] >= least &&
+                     num_blanks[nul] > 8 * num_blanks[1 - nul]))) {
+      charset = nul == 1 ? "UTF-16LE" : "UTF-16BE";
+    }
+  }
   if (charset.empty()) return {};
   // With few NULs it is Chinese or the like, or a text of bytes with a NUL in
   // it.
@@ -302,7 +370,8 @@ std::string_view GuessUtf16(std::string_view bytes) {
   std::string text =
       Converter(std::string(charset)).Convert(seen, &num_invalid);
   // The last character may be cut in two.
-  const bool is_text = num_invalid <= 1 && ReplaceControls(&text) == 0;
+  const bool is_text =
+      num_invalid <= 1 && ReplaceControls(&text) == 0 && HasTextAtNuls(text);
   return is_text ? charset : std::string_view();
 }
 

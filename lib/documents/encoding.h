@@ -28,11 +28,13 @@ std::string CharsetOfLabel(std::string_view label);
 std::string DeclaredCharset(std::string_view bytes);
 
 // Guesses the charset of bytes that declare none: UTF-8 if they are valid, else
-// what uchardet takes them for, else WINDOWS-1252.
+// what uchardet takes them for, or a charset like it against which less speaks
+// (controls, signs within words), else WINDOWS-1252.
 std::string GuessCharset(std::string_view bytes);
 
 // Returns UTF-16LE or UTF-16BE for text in it that has no mark, "" for other
-// bytes: half of the bytes of a space and a line end are NULs.
+// bytes: half of the bytes of a space and a line end are NULs, and which half
+// tells the order of bytes.
 std::string_view GuessUtf16(std::string_view bytes);
 
 bool IsUtf8(std::string_view bytes);

@@ -76,6 +76,38 @@ TEST(EncodingTest, CharsetsAreGuessed) {
   }
 }
 
+TEST(EncodingTest, OfTwoCharsetsThatAreAlikeTheOneWithWordsIsTaken) {
+  const char kCzech[] =
+      "Přišel pozdě, když už hořely lampy; šťastně seděl u řeky a čekal. Žádný "
+      "muž z té vsi neměl tak těžkou odpověď: příští zimu přeji vám štěstí. "
+      "Žil tam dál s tetou Růženou, a když ťukal do dřeva, zněl ještě hlas.";
+  const char kUkrainian[] =
+      "Її хата стояла край села, і вітер шумів у вербах. Він пішов до річки, "
+      "щоб ще раз побачити воду; її голос і досі звучав над полем.";
+  const std::pair<const char*, const char*> kCases[] = {
+      {"ISO-8859-2", kCzech}, {"WINDOWS-1250", kCzech}, {"KOI8-U", kUkrainian}};
+  for (const auto& [charset, text] : kCases) {
+    const std::string bytes = FromUtf8For(charset, text);
+    ASSERT_FALSE(bytes.empty()) << charset;
+    EXPECT_EQ(GuessCharset(bytes), charset);
+    std::vector<std::string> warnings;
+    EXPECT_EQ(ToUtf8(bytes, "", &warnings), text) << charset;
+  }
+}
+
+TEST(EncodingTest, Utf16WithoutAMarkIsKnownByItsLineEnds) {
+  // The ideographic space and U+4E00 have NULs in their other halves.
+  const std::string text =
+      "第一章\n\n川は古い水車のそばを流れていた。\n\n　橋の上の一人は、"
+      "何も知らなかった。\n\n";
+  for (const char* charset : {"UTF-16LE", "UTF-16BE"}) {
+    std::string bytes = FromUtf8For(charset, text + text);
+    EXPECT_EQ(GuessUtf16(bytes), charset);
+    bytes += std::string("\1\0\0\1", 4);  // controls, or no letters
+    EXPECT_EQ(GuessUtf16(bytes), "");
+  }
+}
+
 TEST(EncodingTest, Utf8ThatIsCutIsStillUtf8) {
   std::string text;
   for (int i = 0; i < 20; ++i) text += "吾輩は猫である。名前はまだ無い。";
