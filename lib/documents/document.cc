@@ -19,7 +19,6 @@
 #include "lib/documents/outline.h"
 #include "lib/documents/page.h"
 #include "lib/documents/pdf.h"
-#include "lib/documents/plain_text.h"
 #include "lib/documents/rtf.h"
 
 namespace tiercel::document {
@@ -37,6 +36,41 @@ bool StartsLikeHtml(std::string_view bytes) {
   }
   return (rest.substr(0, 5) == "<?xml" || rest.substr(0, 4) == "<!--") &&
          rest.find("<html") != std::string_view::npos;
+}
+
+// Returns true for a piece of a page, whose paragraphs are elements. Texts with
+// some elements (Markdown) have others, and do not end in one.
+bool IsHtmlPiece(std::string_view bytes) {
+  const size_t begin = bytes.find_first_not_of(" \t\r\n\f");
+  const size_t end = bytes.find_last_not_of(" \t\r\n\f");
+  if (begin == std::string_view::npos || bytes[begin] != '<' ||
+      bytes[end] != '>') {
+    return false;
+  }
+  constexpr size_t kSeen = size_t{64} << 10;
+  const std::string seen = Lowercase(bytes.substr(begin, kSeen));
+  const auto is_block = [&](size_t at) {
+    const size_t name_end = seen.find_first_of(" \t\r\n/>", at + 1);
+    const std::string name = seen.substr(at + 1, name_end - at - 1);
+    for (const char* block :
+         {"body",   "head",       "title", "meta", "h1",  "h2",      "h3",
+          "h4",     "h5",         "h6",    "p",    "div", "section", "article",
+          "center", "blockquote", "table", "ul",   "ol",  "pre",     "hr"}) {
+      if (name == block) return true;
+    }
+    return false;
+  };
+  if (!is_block(0)) return false;
+  size_t num_elements = 0;
+  for (size_t at = 0; at != std::string::npos; at = seen.find('<', at + 1)) {
+    if (is_block(at)) ++num_elements;
+  }
+  size_t num_paragraphs = 1;
+  for (size_t at = seen.find("\n\n"); at != std::string::npos;
+       at = seen.find("\n\n", at + 2)) {
+    ++num_paragraphs;
+  }
+  return num_elements >= num_paragraphs;
 }
 
 // A PDF may have some bytes before its mark. A text may mention the mark, but
@@ -67,19 +101,9 @@ Format FormatOf(const std::string& name, std::string_view bytes,
   if (StartsLikeFb2(bytes)) return Format::kFb2;
   if (StartsLikeRtf(body)) return Format::kRtf;
   if (IsMhtml(name, body)) return Format::kMhtml;
-  return HasExtension(name, {".html", ".htm", ".xhtml"}) || StartsLikeHtml(body)
-             ? Format::kHtml
-             : Format::kText;
-}
-
-Result ReadText(const std::string& name, std::string_view bytes) {
-  if (const auto error = CheckText(name, bytes)) return *error;
-  Document document;
-  document.text = WithUnixLineEnds(DecodeText(bytes, &document.warnings));
-  const size_t num_controls = ReplaceControls(&document.text);
-  WarnOf(num_controls, /*had_frame=*/false, &document);
-  ReadPlainText(&document);
-  return document;
+  const bool is_html = HasExtension(name, {".html", ".htm", ".xhtml"}) ||
+                       StartsLikeHtml(body) || IsHtmlPiece(body);
+  return is_html ? Format::kHtml : Format::kText;
 }
 
 Result ReadPage(const std::string& name, const std::string& bytes) {
@@ -111,7 +135,7 @@ Result ReadBytes(const std::string& name, const std::string& bytes,
   Result result;
   switch (format) {
     case Format::kText:
-      result = ReadText(name, bytes);
+      result = ReadTextBytes(name, bytes);
       break;
     case Format::kHtml:
       result = ReadPage(name, bytes);

@@ -150,6 +150,44 @@ const char kFb2[] =
     "<p>1</p></title><p>Примечание</p></section></body>"
     "<binary id='i'>QUJD</binary></FictionBook>";
 
+TEST_F(DocumentTest, FormsOfXmlThatAreNotReadAreNamed) {
+  const std::pair<std::string, const char*> kFiles[] = {
+      {"<?xml version='1.0'?><o:document xmlns:o='urn:oasis:names:tc:"
+       "opendocument:xmlns:office:1.0'><o:body>x",
+       "FODT"},
+      {"<w:wordDocument xmlns:w='x'><w:p>x</w:p></w:wordDocument>", "Word"},
+      {"<?xml version='1.0'?><!DOCTYPE book PUBLIC '-//OASIS//DTD DocBook XML "
+       "V4.5//EN' 'x.dtd'><book><title>x",
+       "DocBook"},
+      {"\xEF\xBB\xBF<TEI xmlns='http://www.tei-c.org/ns/1.0'><text>x", "TEI"}};
+  for (const auto& [bytes, format] : kFiles) {
+    const Result result = Read("book.xml", bytes);
+    ASSERT_EQ(CodeOf(result), "unsupported_document") << format;
+    EXPECT_THAT(std::get<Error>(result).message, HasSubstr(format));
+  }
+  for (const std::string other :
+       {"<book><title>x</title></book>\n", "TEI <TEI>\n"}) {
+    EXPECT_EQ(Good(Read("a.xml", other)).text, other);
+  }
+  std::string prefixed = kFb2;
+  prefixed.replace(prefixed.find("<FictionBook xmlns="), 19,
+                   "<fb:FictionBook xmlns:fb=");
+  prefixed.insert(prefixed.find("</FictionBook") + 2, "fb:");
+  EXPECT_EQ(Good(Read("a", prefixed)).title, "Река");
+}
+
+TEST_F(DocumentTest, PiecesOfPagesAreHtml) {
+  EXPECT_EQ(Good(Read("a.txt", "<h1>A</h1><p>One.\nTwo.</p>\n")).text,
+            "A\n\nOne. Two.\n");
+  EXPECT_EQ(Good(Read("a.txt", "<p>One.</p>\n\n<p>Two.</p>\n")).text,
+            "One.\n\nTwo.\n");
+  for (const std::string text :
+       {"<p align=center>Logo</p>\n\n# Title\n\nOne <b>two</b>\n",
+        "<div>x</div>\n\nOne\n\nTwo\n\n<br>\n", "<one> and <two>\n"}) {
+    EXPECT_EQ(Good(Read("a.txt", text)).text, text);
+  }
+}
+
 TEST_F(DocumentTest, Fb2IsReadAlsoFromAnArchive) {
   for (const std::string& bytes :
        {std::string(kFb2), ZipOf({{"kniga.fb2", kFb2}})}) {

@@ -150,8 +150,14 @@ bool StartsLikeFb2(std::string_view bytes) {
   std::vector<std::string> unsaid;
   const std::string_view start = bytes.substr(0, 2048);
   const bool is_wide = FindByteOrderMark(start).bytes == 2;
-  return (is_wide ? DecodeText(start, &unsaid) : std::string(start))
-             .find("<FictionBook") != std::string::npos;
+  const std::string text =
+      is_wide ? DecodeText(start, &unsaid) : std::string(start);
+  const size_t name = text.find("FictionBook");
+  if (name == std::string::npos || name == 0) return false;
+  // The name may have a prefix.
+  const size_t tag = text.find_last_of("<> \t\r\n\"'", name - 1);
+  return tag != std::string::npos && text[tag] == '<' &&
+         (tag + 1 == name || text[name - 1] == ':');
 }
 
 Result ReadFb2(const std::string& name, std::string_view bytes) {

@@ -1,7 +1,9 @@
 #include "lib/documents/foreign_format.h"
 
 #include "lib/documents/book_files.h"
+#include "lib/documents/encoding.h"
 #include "lib/documents/error.h"
+#include "lib/documents/xml.h"
 
 namespace tiercel::document {
 namespace {
@@ -51,6 +53,51 @@ constexpr Signature kSignatures[] = {
     {0, "MM\0*"sv, "a picture (TIFF)", "; it needs text recognition"},
 };
 
+// A form of XML: its root element, and what the file's beginning or the
+// element's namespace says as well, in lower case.
+struct XmlForm {
+  std::string_view root;
+  std::string_view says;
+  std::string_view format;
+  std::string_view advice;
+};
+constexpr std::string_view kFromDocBook =
+    "; convert it with pandoc (pandoc -f docbook BOOK -o BOOK.epub)";
+constexpr std::string_view kFromJats =
+    "; convert it with pandoc (pandoc -f jats BOOK -o BOOK.epub)";
+constexpr XmlForm kXmlForms[] = {
+    {"document", "opendocument", "a flat OpenDocument file (FODT)", kByOffice},
+    {"wordDocument", "", "a document of Microsoft Word (XML)", kByOffice},
+    {"package", "xmlpackage", "a document of Microsoft Word (XML)", kByOffice},
+    {"book", "docbook", "DocBook", kFromDocBook},
+    {"article", "docbook", "DocBook", kFromDocBook},
+    {"chapter", "docbook", "DocBook", kFromDocBook},
+    {"set", "docbook", "DocBook", kFromDocBook},
+    {"article", "jats", "an article in JATS", kFromJats},
+    {"TEI", "", "TEI", "; convert it to HTML or EPUB"},
+    {"TEI.2", "", "TEI", "; convert it to HTML or EPUB"},
+    {"dtbook", "", "a DAISY book (DTBook)", "; convert it to HTML or EPUB"},
+};
+
+// Returns the form of XML that bytes begin; null for others.
+const XmlForm* XmlFormOf(std::string_view bytes) {
+  constexpr size_t kSeen = 4096;
+  bytes.remove_prefix(FindByteOrderMark(bytes).bytes);
+  const size_t first = bytes.find_first_not_of(" \t\r\n");
+  if (first == std::string_view::npos || bytes[first] != '<') return nullptr;
+  const std::string start = ValidUtf8(bytes.substr(first, kSeen));
+  const XmlTree tree(start, XmlTree::Repair::kParts);
+  if (tree.root() == nullptr) return nullptr;
+  const std::string_view root = LocalName(*tree.root());
+  const std::string lower = Lowercase(start);
+  for (const XmlForm& form : kXmlForms) {
+    if (root == form.root && lower.find(form.says) != std::string::npos) {
+      return &form;
+    }
+  }
+  return nullptr;
+}
+
 Error Foreign(const std::string& name, std::string_view format,
               std::string_view advice) {
   return InputError(name, "unsupported_document",
@@ -69,6 +116,9 @@ std::optional<Error> ForeignFormat(const std::string& name,
         bytes.substr(signature.at, signature.bytes.size()) == signature.bytes) {
       return Foreign(name, signature.format, signature.advice);
     }
+  }
+  if (const XmlForm* form = XmlFormOf(bytes); form != nullptr) {
+    return Foreign(name, form->format, form->advice);
   }
   return std::nullopt;
 }

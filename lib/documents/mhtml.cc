@@ -31,6 +31,8 @@ bool IsPage(const MimePart& part) {
   return part.type == "text/html" || part.type == "application/xhtml+xml";
 }
 
+bool IsPlain(const MimePart& part) { return part.type == "text/plain"; }
+
 class MhtmlReader {
  public:
   MhtmlReader(const std::string& name, std::string_view bytes) : name_(name) {
@@ -46,11 +48,7 @@ class MhtmlReader {
 
   Result Read() {
     const MimePart* const first = FirstShown();
-    if (first == nullptr) {
-      return InputError(name_, "invalid_mhtml",
-                        "is a saved web page (MHTML) without a page (HTML) in "
-                        "it");
-    }
+    if (first == nullptr) return ReadPlainPart();
     std::vector<const MimePart*> pages = {first};
     std::set<const MimePart*> read = {first};
     HtmlPage shown;
@@ -115,6 +113,18 @@ class MhtmlReader {
     return first;
   }
 
+  // Reads a mail that has no page.
+  Result ReadPlainPart() const {
+    for (const MimePart& part : parts_) {
+      if (IsPlain(part)) {
+        return ReadTextBytes(name_, BodyOf(part), part.charset);
+      }
+    }
+    return InputError(name_, "invalid_mhtml",
+                      "is a mail or a saved web page (MHTML) without a page "
+                      "(HTML) or a text in it");
+  }
+
   std::variant<HtmlPage, Error> ReadPart(const MimePart& part) {
     const std::string bytes = BodyOf(part);
     if (auto error = CheckText(name_, bytes); error.has_value()) {
@@ -136,11 +146,10 @@ class MhtmlReader {
 bool IsMhtml(const std::string& name, std::string_view bytes) {
   const std::optional<MimePart> mail = ParseMime(bytes);
   if (!mail.has_value() || mail->type.empty()) return false;
-  if (HasExtension(name, {".mht", ".mhtml"})) {
-    return IsMultipart(*mail) || IsPage(*mail);
-  }
-  return mail->has_version && mail->type == "multipart/related" &&
-         !mail->boundary.empty();
+  const bool is_said = HasExtension(name, {".mht", ".mhtml", ".eml"}) ||
+                       mail->has_version || !mail->encoding.empty();
+  return is_said && (IsPage(*mail) || IsPlain(*mail) ||
+                     (IsMultipart(*mail) && !mail->boundary.empty()));
 }
 
 Result ReadMhtml(const std::string& name, std::string_view bytes) {

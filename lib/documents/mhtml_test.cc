@@ -118,12 +118,29 @@ TEST(MhtmlTest, ItIsToldByItsHeader) {
       "MIME-Version: 1.0\nContent-Type: text/html\n\n<p>x</p>\n";
   EXPECT_EQ(Good(ReadDocumentBytes("a.mht", one)).text, "x\n");
   EXPECT_EQ(Good(ReadDocumentBytes("a.MHTML", "<html><p>x")).text, "x\n");
+  EXPECT_EQ(Good(ReadDocumentBytes("-", one)).text, "x\n");
   for (const std::string& text :
-       {one, std::string("Note: x\n\nMIME-Version: 1.0\n"),
+       {std::string("Note: x\n\nMIME-Version: 1.0\n"),
+        std::string("From: x\nContent-Type: text/html\n\n<p>x</p>\n"),
         std::string(
             "A text about MIME-Version: 1.0 and multipart/related\n")}) {
     EXPECT_EQ(Good(ReadDocumentBytes("a.txt", text)).text, text);
   }
+}
+
+TEST(MhtmlTest, MailsAreReadAsTheyAreShown) {
+  const std::string plain =
+      "From: x\nContent-Type: text/plain; charset=koi8-r\n"
+      "Content-Transfer-Encoding: quoted-printable\n\n=C1 =3D\n";
+  EXPECT_EQ(Good(ReadDocumentBytes("a.eml", plain)).text, "а =\n");
+  EXPECT_EQ(Good(ReadDocumentBytes("-", plain)).text, "а =\n");
+  const std::string both =
+      "MIME-Version: 1.0\nContent-Type: multipart/alternative; boundary=b\n\n"
+      "--b\nContent-Type: text/plain\n\np\n";
+  const Document document = Good(ReadDocumentBytes(
+      "-", both + "--b\nContent-Type: text/html\n\n<p>h\n--b--\n"));
+  EXPECT_EQ(document.text, "h\n");
+  EXPECT_EQ(Good(ReadDocumentBytes("-", both + "--b--\n")).text, "p\n");
 }
 
 TEST(MhtmlTest, WhatIsDamagedOrHostile) {

@@ -5,6 +5,7 @@
 
 #include "lib/documents/encoding.h"
 #include "lib/documents/error.h"
+#include "lib/documents/plain_text.h"
 #include "lib/documents/xhtml.h"
 
 namespace tiercel::document {
@@ -64,6 +65,19 @@ std::variant<HtmlPage, Error> ReadPageBytes(const std::string& name,
                       "to parse; convert it to plain text first");
   }
   return *std::move(page);
+}
+
+Result ReadTextBytes(const std::string& name, std::string_view bytes,
+                     std::string_view charset) {
+  if (const auto error = CheckText(name, bytes)) return *error;
+  Document document;
+  document.text = WithUnixLineEnds(
+      charset.empty() ? DecodeText(bytes, &document.warnings)
+                      : DecodePage(bytes, &document.warnings, charset));
+  const size_t num_controls = ReplaceControls(&document.text);
+  WarnOf(num_controls, /*had_frame=*/false, &document);
+  ReadPlainText(&document);
+  return document;
 }
 
 }  // namespace tiercel::document

@@ -24,6 +24,11 @@ std::variant<HtmlPage, Error> ReadPageBytes(const std::string& name,
 // Returns not_text if the bytes are neither text nor a page.
 std::optional<Error> CheckText(const std::string& name, std::string_view bytes);
 
+// Reads a text as document.h does: in the charset of its byte order mark, in
+// that with the label `charset`, or as it is guessed.
+Result ReadTextBytes(const std::string& name, std::string_view bytes,
+                     std::string_view charset = {});
+
 }  // namespace tiercel::document
 
 #endif  // TIERCEL_LIB_DOCUMENTS_PAGE_H_
