@@ -127,6 +127,26 @@ TEST(PdfTest, BreaksThatAreMeantStay) {
       "for i in the long list of all things; do\necho $i\ndone\n");
 }
 
+TEST(PdfTest, LinesWithLeadersStandAlone) {
+  // All end at the right edge of the column.
+  const Document document = Good(ReadBytes(
+      PdfOf({{{72, 700, "The Mill.......................................2"},
+              {72, 688, "The Road . . . . . . . . . . . . . . . . . . . 4"},
+              {72, 676, "The long way that went along over the hills and"},
+              {72, 664, "down to the sea .............................. 6"},
+              {72, 652, "The Wind ................................... xii"},
+              {72, 640, "It ended in about ... 2 of the days of that week"},
+              {72, 628, "and then it was over."}}})));
+  EXPECT_EQ(document.text,
+            "The Mill.......................................2\n"
+            "The Road . . . . . . . . . . . . . . . . . . . 4\n"
+            "The long way that went along over the hills and down to the sea "
+            ".............................. 6\n"
+            "The Wind ................................... xii\n"
+            "It ended in about ... 2 of the days of that week and then it was "
+            "over.\n");
+}
+
 TEST(PdfTest, ASentenceGoesOnOverThePage) {
   const Document document = Good(ReadBytes(
       PdfOf({{{72, 100, "It was late in the day when they left the house,"},

@@ -103,6 +103,29 @@ bool EndsSentence(std::string_view text) {
            text.substr(end - 2, 3) == "？"));
 }
 
+// Returns true for a line of a table of contents: it ends in a leader (dots)
+// and a number.
+bool EndsInLeader(const PdfLine& line) {
+  constexpr size_t kLeastDots = 3;
+  std::string text;
+  for (const PdfWord& word : line.words) text += word.text + " ";
+  const std::u32string all = ToUtf32(OneLine(text));
+  size_t at = all.size();
+  const auto is_number = [](char32_t c) {
+    return IsDigit(c) || c == U'i' || c == U'v' || c == U'x' || c == U'l';
+  };
+  while (at > 0 && is_number(all[at - 1])) --at;
+  if (at == all.size()) return false;
+  size_t num_dots = 0;
+  for (; at > 0; --at) {
+    const char32_t c = all[at - 1];
+    if (c == U'.' || c == U'·') ++num_dots;
+    if (c == U'…') num_dots += kLeastDots;
+    if (c != U'.' && c != U'·' && c != U'…' && c != U' ') break;
+  }
+  return num_dots >= kLeastDots;
+}
+
 class PdfWriter {
  public:
   PdfWriter(const std::vector<PdfPage>& pages, const std::set<size_t>& chapters)
@@ -293,10 +316,11 @@ class PdfWriter {
     return IsLowerCase(begin) || IsIdeographic(begin) || end.back() == '-';
   }
 
-  // Returns true if the break after `line` is meant: the first word of the next
-  // line would have found room on it.
+  // Returns true if the break after `line` is meant: it is a line of a table of
+  // contents, or the first word of the next line would have found room on it.
   static bool IsMeant(const PdfLine& line, const PdfLine& next, float right) {
     const PdfWord& word = next.words.front();
+    if (EndsInLeader(line)) return true;
     if (line.words.back().text.back() == '-') return false;
     size_t unused = 0;
     const char32_t first = CharacterAt(word.text, 0, &unused);
