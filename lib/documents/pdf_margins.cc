@@ -93,7 +93,16 @@ bool IsLabel(const PdfLine& line) {
          label.title.empty();
 }
 
-// A page's number at either end of a row.
+bool HasWords(const PdfLine& line) {
+  return std::any_of(line.words.begin(), line.words.end(),
+                     [](const PdfWord& word) {
+                       const std::string text = Unpunctuated(word.text);
+                       return !text.empty() && NumberOf(text) == 0;
+                     });
+}
+
+// A page's number at either end of a row. A line of other words that is not
+// apart from the text is a heading ("Psalm 23"), which has none.
 struct NumberInRow {
   std::string text;
   int value;
@@ -102,7 +111,7 @@ std::vector<NumberInRow> NumbersIn(const PdfPage& page, const Row& row) {
   std::vector<NumberInRow> numbers;
   for (const LineRef& ref : row.lines) {
     const PdfLine& line = LineAt(page, ref);
-    if (IsLabel(line)) continue;
+    if (IsLabel(line) || (!row.is_apart && HasWords(line))) continue;
     for (const PdfWord* word : {&line.words.front(), &line.words.back()}) {
       std::string text = Unpunctuated(word->text);
       const int value = NumberOf(text);

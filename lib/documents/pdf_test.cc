@@ -79,6 +79,21 @@ std::string LockedPdf() {
 }
 
 // A program that ignores SIGCHLD gets no exit status of pdftotext.
+TEST(PdfTest, TheNumberOfAHeadingIsNoPages) {
+  std::vector<Lines> pages = {
+      {{72, 700, "The Hymns of the River and the Hill"}}};
+  for (int i = 1; i <= 5; ++i) {
+    pages.push_back({{72, 750, "Hymn " + std::to_string(i)},
+                     {72, 738, "The river ran on, line " + std::string(i, 'x')},
+                     {72, 726, "and the hill stood still over the river."}});
+  }
+  const Document document = Good(ReadBytes(PdfOf(pages)));
+  std::string labels;
+  for (const Page& page : document.pages) labels += page.number + " ";
+  EXPECT_EQ(labels, "1 2 3 4 5 6 ");
+  EXPECT_THAT(document.text, HasSubstr("Hymn 5"));
+}
+
 TEST(PdfTest, ExitStatusesMayBeIgnored) {
   const std::string pdf = PdfOf({PageOf("Rain", "It rained, they said,", "5")},
                                 {{"Rain", 0}, {"Snow", 0}});
