@@ -29,6 +29,8 @@ constexpr int kTitleLevel = -1;  // the style "Title" has it
 enum class Destination {
   kText,
   kNote,
+  kShape,  // its properties, and perhaps a box
+  kBox,    // the text in a shape
   kInfo,
   kTitle,
   kAuthor,
@@ -157,6 +159,15 @@ class RtfReader {
         notes_.push_back(std::move(note));
       }
     }
+    if (closed.destination == Destination::kBox) EndBoxParagraph();
+  }
+
+  // A box stands below the paragraph that it is fixed to.
+  void EndBoxParagraph() {
+    if (std::string words = OneLine(box_); !words.empty()) {
+      notes_.push_back(std::move(words));
+    }
+    box_.clear();
   }
 
   void AddStyle() {
@@ -270,6 +281,9 @@ class RtfReader {
       case Destination::kNote:
         if (!group().is_hidden && !group().is_deleted) note_ += text;
         break;
+      case Destination::kBox:
+        if (!group().is_hidden && !group().is_deleted) box_ += text;
+        break;
       case Destination::kTitle:
         title_ += text;
         break;
@@ -279,6 +293,7 @@ class RtfReader {
       case Destination::kStyle:
         style_name_ += text;
         break;
+      case Destination::kShape:
       case Destination::kInfo:
       case Destination::kFonts:
       case Destination::kStyles:
@@ -324,6 +339,7 @@ class RtfReader {
   void EndParagraphHere() {
     if (group().destination == Destination::kText) EndParagraph();
     if (group().destination == Destination::kNote) note_ += ' ';
+    if (group().destination == Destination::kBox) EndBoxParagraph();
   }
 
   void EndParagraph() {
@@ -385,6 +401,11 @@ class RtfReader {
     } else if (word == "upr") {
       here.of_unicode = here.destination;
       here.destination = Destination::kNone;
+    } else if (word == "shpinst" || word == "do") {
+      here.destination = Destination::kShape;
+    } else if (here.destination == Destination::kShape &&
+               (word == "shptxt" || word == "dptxbxtext")) {
+      here.destination = Destination::kBox;
     } else if (control.is_optional || IsNoText(word)) {
       here.destination = Destination::kNone;
     } else if (word == "fonttbl") {
@@ -485,6 +506,8 @@ class RtfReader {
       if (group().destination == Destination::kText) writer_.Line();
     } else if (word == "chftn") {
       AddReference();
+    } else if (group().destination == Destination::kBox) {
+      if (word == "cell" || word == "row") EndBoxParagraph();
     } else if (word == "cell" || word == "nestcell") {
       ++num_cells_;
       EndHeading();
@@ -555,7 +578,8 @@ class RtfReader {
   int num_cells_ = 0;  // cells that ended before the next text
   bool is_below_table_ = false;
   std::string note_;
-  std::vector<std::string> notes_;  // the notes to show below it
+  std::string box_;
+  std::vector<std::string> notes_;  // notes and boxes to show below it
   int num_references_ = 0;
 
   std::vector<RtfHeading> headings_;

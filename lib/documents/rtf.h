@@ -15,8 +15,8 @@ bool StartsLikeRtf(std::string_view bytes);
 // without any, lines that look so (plain_text.h). Title and author are those of
 // its information, else the paragraph of the style "Title"; the language is
 // that of most of the text. A footnote follows its paragraph, and "[1]" refers
-// to it. Pictures, running heads, comments, and text that is hidden or deleted
-// are left out.
+// to it; so does the text of a box. Pictures, running heads, comments, and text
+// that is hidden or deleted are left out.
 //
 // Errors: rtf_too_complex (groups nested deeper than any writer nests them).
 Result ReadRtf(const std::string& name, std::string_view bytes);

@@ -44,6 +44,21 @@ TEST(RtfTest, WhatIsNoText) {
   EXPECT_EQ(TextOfRtf("a\\bin99999999999 b"), "a\n");
 }
 
+TEST(RtfTest, BoxesStandBelowTheirParagraph) {
+  const std::string box =
+      "{\\shp{\\*\\shpinst\\shpleft0{\\sp{\\sn shapeType}{\\sv 202}}"
+      "{\\shptxt\\pard\\plain In {\\b the}\\cell box.\\par Two.\\par}}"
+      "{\\shprslt{\\*\\do\\dptxbx{\\dptxbxtext\\pard again\\par}}}}";
+  EXPECT_EQ(TextOfRtf("a" + box + "b\\par c"),
+            "ab\n\nIn the\n\nbox.\n\nTwo.\n\nc\n");
+  EXPECT_EQ(TextOfRtf("a{\\*\\do\\dptxbx{\\dptxbxtext\\pard old}}b"),
+            "ab\n\nold\n");
+  // Shapes may be grouped.
+  EXPECT_EQ(TextOfRtf("a{\\shpgrp{\\*\\shpinst" + box + "}}"),
+            "a\n\nIn the\n\nbox.\n\nTwo.\n");
+  EXPECT_EQ(TextOfRtf("a{\\shp{\\*\\shpinst{\\sp{\\sn x}{\\sv 1}}}}b"), "ab\n");
+}
+
 TEST(RtfTest, CharactersOfCodePagesAndFonts) {
   EXPECT_EQ(TextOfRtf("caf\\'e9 \\'93x\\'94 \\'zz"), "café “x” zz\n");
   EXPECT_EQ(ReadRtfText("{\\rtf1\\ansi\\ansicpg1251 \\'cf\\'f0\\'e8}").text,

@@ -36,13 +36,12 @@ constexpr std::pair<std::string_view, std::string_view> kSymbols[] = {
     {"zwnj", "\u200C"}};
 
 constexpr std::string_view kNoText[] = {
-    "aftncn",  "aftnsep",  "aftnsepc",  "annotation", "atnauthor",
-    "atnid",   "colortbl", "comment",   "datafield",  "filetbl",
-    "fldinst", "footer",   "footerf",   "footerl",    "footerr",
-    "ftncn",   "ftnsep",   "ftnsepc",   "header",     "headerf",
-    "headerl", "headerr",  "listtable", "nonshppict", "objdata",
-    "pict",    "private",  "revtbl",    "rxe",        "tc",
-    "tcn",     "template", "txe",       "xe"};
+    "aftncn",   "aftnsep", "aftnsepc",  "annotation", "atnauthor", "atnid",
+    "colortbl", "comment", "datafield", "filetbl",    "fldinst",   "footer",
+    "footerf",  "footerl", "footerr",   "ftncn",      "ftnsep",    "ftnsepc",
+    "header",   "headerf", "headerl",   "headerr",    "listtable", "nonshppict",
+    "objdata",  "pict",    "private",   "revtbl",     "rxe",       "shprslt",
+    "tc",       "tcn",     "template",  "txe",        "xe"};
 
 }  // namespace
 
