@@ -85,6 +85,8 @@ class Reader {
             AlternativeText(*child, in_empty_heading_);
         if (!instead.empty()) {
           WriteText(instead);
+        } else if (open_headings_ > 0 && IsSelfLink(*child)) {
+          NoteSelfLink(child->v.element);
         } else if (!IsLeftOut(child->v.element)) {
           Enter(*child);
         } else if (IsGutenbergFrame(child->v.element)) {
@@ -122,7 +124,8 @@ class Reader {
   struct OpenHeading {
     int level;
     size_t mark;
-    size_t end;  // end of its words, in bytes of the text
+    size_t text_begin;  // the size of the text before it
+    size_t end;         // end of its words, in bytes of the text
     std::string anchor;
     std::vector<std::pair<size_t, size_t>> notes;  // marks, and ends
   };
@@ -133,6 +136,11 @@ class Reader {
 
   void WriteText(std::string_view text) {
     if (silent_ > 0) return;
+    if (open_headings_ > 0 && is_border_ && !writer_.is_apart() &&
+        AreGlued(HeadingSoFar(), text)) {
+      writer_.Words(" ");
+    }
+    is_border_ = false;
     if (preformatted_ > 0) {
       writer_.Preformatted(text);
     } else {
@@ -140,7 +148,26 @@ class Reader {
     }
   }
 
+  // The words of the heading that is open, if they are few.
+  std::string_view HeadingSoFar() const {
+    constexpr size_t kMaxLabelBytes = 40;
+    const std::string_view text = writer_.text();
+    const size_t begin = headings_.back().text_begin;
+    return text.size() - begin > kMaxLabelBytes ? std::string_view()
+                                                : text.substr(begin);
+  }
+
+  // A link of a heading to itself is no text, but may have its identifier.
+  void NoteSelfLink(const GumboElement& link) {
+    std::string_view id = Attribute(link, "id");
+    if (id.empty()) id = Attribute(link, "name");
+    if (!id.empty()) {
+      anchors_.push_back({std::string(id), headings_.back().mark});
+    }
+  }
+
   void Enter(const GumboNode& node) {
+    is_border_ = true;
     const GumboElement& element = node.v.element;
     const Role role = RoleOf(element);
     switch (role) {
@@ -187,8 +214,9 @@ class Reader {
     const bool is_silent = mark.has_value() && mark->is_text;
     if (element.attributes.length > 0) NotePlaces(element, std::move(mark));
     if (role == Role::kHeading) {
-      headings_.push_back({HeadingLevel(element.tag),
+      headings_.push_back({HeadingLevel(element),
                            writer_.Mark(),
+                           writer_.text().size(),
                            0,
                            std::string(Attribute(element, "id")),
                            {}});
@@ -322,6 +350,7 @@ class Reader {
   }
 
   void Leave(const GumboNode& node) {
+    is_border_ = true;
     const std::string_view closing = open_.back().closing;
     if (!closing.empty()) WriteText(closing);
     if (node.v.element.tag == GUMBO_TAG_Q && !closing.empty()) {
@@ -435,6 +464,7 @@ class Reader {
   int raised_ = 0;  // elements that are open and raised
   int open_headings_ = 0;
   bool in_empty_heading_ = false;
+  bool is_border_ = false;  // an element began or ended behind the last text
   bool starts_item_ = false;
 };
 

@@ -71,6 +71,14 @@ std::string ListStyleOf(const GumboElement& element) {
   return std::string(Attribute(element, "type"));
 }
 
+// Returns true for an element with the role of a heading and a level. Sphinx
+// gives the captions of its tables of contents the role alone.
+bool HasHeadingRole(const GumboElement& element) {
+  return element.attributes.length > 0 &&
+         Attribute(element, "role") == "heading" &&
+         NumberAttribute(element, "aria-level").has_value();
+}
+
 // Returns true for an element whose style hides it.
 bool IsStyledAway(const GumboElement& element) {
   const std::string style = StyleOf(element);
@@ -239,6 +247,7 @@ bool IsText(const GumboNode& node) {
 }
 
 Role RoleOf(const GumboElement& element) {
+  if (HasHeadingRole(element)) return Role::kHeading;
   switch (element.tag) {
     case GUMBO_TAG_UNKNOWN:
       return RoleOfUnknown(element);
@@ -321,8 +330,8 @@ Role RoleOf(const GumboElement& element) {
   }
 }
 
-int HeadingLevel(GumboTag tag) {
-  switch (tag) {
+int HeadingLevel(const GumboElement& element) {
+  switch (element.tag) {
     case GUMBO_TAG_H1:
       return 1;
     case GUMBO_TAG_H2:
@@ -336,8 +345,19 @@ int HeadingLevel(GumboTag tag) {
     case GUMBO_TAG_H6:
       return 6;
     default:
-      return 0;
+      break;
   }
+  if (!HasHeadingRole(element)) return 0;
+  return std::clamp(NumberAttribute(element, "aria-level").value_or(1), 1, 6);
+}
+
+bool IsSelfLink(const GumboNode& node) {
+  if (node.v.element.tag != GUMBO_TAG_A) return false;
+  const std::optional<std::string> text = ShortText(node, kMaxMarkBytes);
+  if (!text.has_value()) return false;
+  const std::string sign = OneLine(*text);
+  return sign == "#" || sign == "¶" || sign == "§" || sign == "⁋" ||
+         sign == "🔗";
 }
 
 std::string ItemMarker(int number, const GumboElement& list,
@@ -413,7 +433,8 @@ bool IsLeftOut(const GumboElement& element) {
          (element.tag == GUMBO_TAG_A &&
           Attribute(element, "class") == "headerlink") ||
          (element.tag == GUMBO_TAG_SPAN &&
-          Attribute(element, "class") == "link-target") ||
+          (Attribute(element, "class") == "link-target" ||
+           HasWord(element, "class", "mw-editsection"))) ||
          IsStyledAway(element) || IsGutenbergFrame(element);
 }
 

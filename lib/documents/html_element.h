@@ -28,7 +28,11 @@ enum class Role {
 Role RoleOf(const GumboElement& element);
 
 // 1 to 6 for a heading, 0 for anything else.
-int HeadingLevel(GumboTag tag);
+int HeadingLevel(const GumboElement& element);
+
+// Returns true for a link that shows a sign alone ("#", "¶"), as headings have
+// one to themselves.
+bool IsSelfLink(const GumboNode& node);
 
 // Returns what stands before an item of a numbered list, "iv. ", in the style
 // that the list or the item declares; "" for none.

@@ -347,6 +347,27 @@ TEST(HtmlTest, ChineseAndJapanese) {
       "日本語と漢字 は abc です\n");
 }
 
+TEST(HtmlTest, HeadingsAreReadAsTheyAreShown) {
+  const auto page = ReadHtmlPage(
+      "<h2><span>1.1</span>Mill</h2><h2><b>C</b>HAPTER I<i>I</i></h2>"
+      "<h2><span>2</span> <b>The</b>re</h2>"
+      "<h2>Road<span class='x mw-editsection'>[<a href=e>edit</a>]</span></h2>"
+      "<h2 id=s>Sea <a href=#s>#</a></h2><h2><a id=t href=#t>¶</a>Sky</h2>"
+      "<div role=heading aria-level=3>Hill</div><p role=heading>Dale</p>"
+      "<p>x <a href=#y>#</a>");
+  ASSERT_TRUE(page.has_value());
+  std::string headings;
+  for (const Heading& heading : page->headings) {
+    headings += std::to_string(heading.level) + " " + heading.text + "|" +
+                page->text.substr(heading.begin, 3) + "|" + heading.anchor +
+                "\n";
+  }
+  EXPECT_EQ(headings,
+            "2 1.1 Mill|1.1|\n2 CHAPTER II|CHA|\n2 2 There|2 T|\n"
+            "2 Road|Roa|\n2 Sea|Sea|s\n2 Sky|Sky|t\n3 Hill|Hil|\n");
+  EXPECT_THAT(page->text, HasSubstr("Hill\n\nDale\n\nx #\n"));
+}
+
 TEST(HtmlTest, ImagesOfLettersAreLetters) {
   EXPECT_EQ(TextOf("<p><img alt=T>he mill<img alt='A mill at night'> "
                    "<ruby><rb><img alt=喰></rb><rt>く</rt></ruby>い<p>x"),

@@ -36,6 +36,9 @@ class TextWriter {
   // nothing follows is at the end.
   std::vector<size_t> Marks() const;
 
+  // Returns true if a blank or a line end comes before the next word.
+  bool is_apart() const { return space_ || newlines_ > 0; }
+
   // All text written so far.
   const std::string& text() const { return text_; }
   // Ends the text with a line feed and returns it. Nothing may be written after
