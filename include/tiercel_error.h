@@ -169,7 +169,7 @@ TIERCEL_API const char* tiercel_status_name(tiercel_status status);
  *   invalid_archive           an archive is damaged
  *   invalid_epub              an EPUB lacks its package or its pages
  *   invalid_fb2               a FictionBook has no body that can be read
- *   invalid_mhtml             a saved web page has no page in it
+ *   invalid_mhtml             a saved web page or mail has no page or text
  *   invalid_pdf               a PDF is damaged, or is none
  *   no_chapters               the document has no chapters
  *   no_pages                  the document has no page numbers

@@ -204,6 +204,10 @@ TEST_F(DocumentTest, Fb2IsReadAlsoFromAnArchive) {
     EXPECT_EQ(document.sections[1].level, 2);
     EXPECT_EQ(document.sections[1].title, "Утро");
   }
+  std::string bare = kFb2;
+  bare.replace(bare.find("Утро"), std::string("Утро").size(),
+               "A & B &co &amp; C&D");
+  EXPECT_EQ(Good(Read("book", bare)).sections[1].title, "A & B &co & C&D");
   EXPECT_EQ(CodeOf(Read("book", "<FictionBook><description/></FictionBook>")),
             "invalid_fb2");
 }

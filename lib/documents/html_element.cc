@@ -71,9 +71,12 @@ std::string ListStyleOf(const GumboElement& element) {
   return std::string(Attribute(element, "type"));
 }
 
+// Returns true for an element with the role of a heading and a level. Sphinx
+// gives the captions of its tables of contents the role alone.
 bool HasHeadingRole(const GumboElement& element) {
   return element.attributes.length > 0 &&
-         Attribute(element, "role") == "heading";
+         Attribute(element, "role") == "heading" &&
+         NumberAttribute(element, "aria-level").has_value();
 }
 
 // Returns true for an element whose style hides it.
@@ -345,9 +348,7 @@ int HeadingLevel(const GumboElement& element) {
       break;
   }
   if (!HasHeadingRole(element)) return 0;
-  constexpr int kUsualLevel = 2;
-  return std::clamp(
-      NumberAttribute(element, "aria-level").value_or(kUsualLevel), 1, 6);
+  return std::clamp(NumberAttribute(element, "aria-level").value_or(1), 1, 6);
 }
 
 bool IsSelfLink(const GumboNode& node) {

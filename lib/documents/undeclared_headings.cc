@@ -14,6 +14,7 @@ namespace {
 
 // A heading with less text behind it is a line of a title page.
 constexpr size_t kMinTextBytes = 80;
+constexpr size_t kMaxLabelBytes = 200;
 constexpr int kLevelOfTitle = 0;    // above those of FindHeadings
 constexpr int kLevelWithin = 1000;  // below them
 
@@ -69,6 +70,7 @@ class Merger {
       const std::string_view between = text_.substr(
           std::prev(next)->begin, heading.begin - std::prev(next)->begin);
       const bool is_title = label.rank != Rank::kNone &&
+                            between.size() <= kMaxLabelBytes &&
                             HeadingKey(between) == HeadingKey(label.label);
       kinds_.push_back(is_title               ? Kind::kTitleOfFound
                        : next == found_.end() ? Kind::kBack

@@ -58,9 +58,16 @@ std::string CharacterReference(std::string_view name) {
                            : "&#" + std::to_string(entity->value) + ";";
 }
 
+// Returns true if no reference to an entity or a character begins at `at`.
+bool IsBareAmpersand(std::string_view xml, size_t at) {
+  const size_t end = xml.find_first_of(";&<> \t\r\n", at + 1);
+  return end == std::string_view::npos || xml[end] != ';' || end == at + 1;
+}
+
 // Replaces references to HTML's entities, outside of CDATA, unless the file
-// declares them to be something else.
-std::string WithoutHtmlEntities(std::string_view xml) {
+// declares them to be something else; and if it is to be repaired, signs that
+// stand for themselves.
+std::string WithoutHtmlEntities(std::string_view xml, XmlTree::Repair repair) {
   constexpr size_t kLongestName = 8;  // "thetasym"
   const std::unordered_set<std::string_view> declared = DeclaredEntities(xml);
   std::string out;
@@ -70,6 +77,11 @@ std::string WithoutHtmlEntities(std::string_view xml) {
     if (xml[at] == '<') {
       const bool is_data = xml.substr(at, 9) == "<![CDATA[";
       at = is_data ? std::min(xml.find("]]>", at), xml.size()) : at + 1;
+      continue;
+    }
+    if (repair == XmlTree::Repair::kParts && IsBareAmpersand(xml, at)) {
+      out.append(xml, copied, at - copied).append("&amp;");
+      copied = ++at;
       continue;
     }
     const size_t end = xml.find(';', at);
@@ -128,7 +140,7 @@ std::string_view View(const xmlChar* text) {
 }
 
 XmlTree::XmlTree(std::string_view bytes, Repair repair) {
-  const std::string xml = WithoutHtmlEntities(bytes);
+  const std::string xml = WithoutHtmlEntities(bytes, repair);
   if (xml.size() > INT_MAX) return;
   static const bool initialized = [] {
     xmlInitParser();

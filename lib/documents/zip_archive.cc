@@ -18,6 +18,9 @@
 namespace tiercel::document {
 namespace {
 
+// The most bytes that may stand before an archive that a bad copy has moved.
+constexpr size_t kMaxBytesBefore = size_t{64} << 10;
+
 // Returns the path that a name means, or nothing if it leads out of the folder
 // that the archive would be unpacked in.
 std::optional<std::string> PathOf(std::string_view name) {
@@ -48,11 +51,24 @@ class ZipFile {
 
 ZipArchive::Opened ZipArchive::Open(const std::string& name,
                                     std::string_view bytes) {
-  zip_error_t error;
-  zip_error_init(&error);
-  return OpenSource(
-      name, zip_source_buffer_create(bytes.data(), bytes.size(), 0, &error),
-      &error);
+  const auto open = [&name](std::string_view archive) {
+    zip_error_t error;
+    zip_error_init(&error);
+    return OpenSource(
+        name,
+        zip_source_buffer_create(archive.data(), archive.size(), 0, &error),
+        &error);
+  };
+  Opened opened = open(bytes);
+  if (std::holds_alternative<Error>(opened)) {
+    // A bad copy has other bytes before the first file.
+    const size_t first = bytes.substr(0, kMaxBytesBefore).find("PK\x03\x04");
+    if (first != std::string_view::npos && first > 0) {
+      Opened behind = open(bytes.substr(first));
+      if (!std::holds_alternative<Error>(behind)) return behind;
+    }
+  }
+  return opened;
 }
 
 ZipArchive::Opened ZipArchive::Open(const std::string& name,
@@ -127,6 +143,14 @@ std::variant<std::string, Error> ZipArchive::Read(const std::string& path,
     return InputError(
         name_, "encrypted_document",
         "is encrypted: '" + ShownPath(path) + "' needs a password");
+  }
+  if ((info.valid & ZIP_STAT_COMP_METHOD) != 0 &&
+      zip_compression_method_supported(info.comp_method, /*compress=*/0) == 0) {
+    return InputError(name_, "unsupported_document",
+                      "'" + ShownPath(path) +
+                          "' in it is packed by a method that is not read (" +
+                          std::to_string(info.comp_method) +
+                          "); pack it again with Deflate");
   }
   const bool swells = (info.valid & ZIP_STAT_COMP_SIZE) != 0 &&
                       info.size > kMinZipBombBytes &&

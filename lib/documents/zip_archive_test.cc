@@ -35,6 +35,24 @@ TEST(ZipArchiveTest, AllFilesTogetherAreLimited) {
   EXPECT_EQ(CodeOf(archive.Read("a", kMinZipBombBytes)), "zip_bomb");
 }
 
+TEST(ZipArchiveTest, OtherBytesMayStandBeforeIt) {
+  const std::string bytes = std::string(100, 'j') + ZipOf({{"a", "x"}});
+  auto opened = ZipArchive::Open("book", bytes);
+  auto* const archive = std::get_if<std::unique_ptr<ZipArchive>>(&opened);
+  ASSERT_NE(archive, nullptr);
+  EXPECT_EQ(std::get<std::string>((*archive)->Read("a", 100)), "x");
+}
+
+TEST(ZipArchiveTest, AnUnknownMethodIsNoDamage) {
+  std::string bytes = ZipOf({{"a", std::string(100, 'x')}});
+  // The method's place in the header and in the directory.
+  bytes[8] = 98;
+  bytes[bytes.find("PK\x01\x02") + 10] = 98;  // PPMd
+  auto opened = ZipArchive::Open("book", bytes);
+  auto& archive = *std::get<std::unique_ptr<ZipArchive>>(opened);
+  EXPECT_EQ(CodeOf(archive.Read("a", 100)), "unsupported_document");
+}
+
 // libzip opens no archive with such a name; but a book may name any file.
 TEST(ZipArchiveTest, ErrorsShowNoControlCharacters) {
   const std::string bytes = ZipOf({{"a", "x"}});
