@@ -102,6 +102,8 @@ std::vector<TextLine> LinesOf(std::string_view text) {
 
 std::string Closed(std::string_view line) {
   constexpr size_t kFewLetters = 4;
+  constexpr size_t kMostBytes = 512;  // a line may be a whole text
+  if (line.size() > kMostBytes) return {};
   const size_t first = line.find(' ');
   if (first > 4 || line.find_first_not_of(' ', first) - first > 3 ||
       line.find(' ', first + 1) > first + 5) {
