@@ -8,9 +8,11 @@
 #include <atomic>
 #include <chrono>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "apps/terminal/signals.h"
 #include "gtest/gtest.h"
@@ -35,6 +37,10 @@ class Echo final : public HttpHandler {
       exchange->Write("data: 1\n\n");
       exchange->EndStream();
     } else if (request.path == "/never") {
+      {
+        const std::lock_guard<std::mutex> lock(mutex_);
+        kept_.push_back(exchange);
+      }
       exchange->OnGone([this, exchange] {
         ++gone_;
         exchange->Reply({503, ""});
@@ -47,12 +53,17 @@ class Echo final : public HttpHandler {
   HttpReply Refused(const absl::Status& status) override {
     return {400, std::string(status.message())};
   }
-  void Drain() override {}
+  void Drain() override {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    for (const auto& exchange : kept_) exchange->Reply({503, ""});
+  }
   void CancelAll() override {}
   int gone() const { return gone_; }
 
  private:
   std::atomic<int> gone_ = 0;
+  std::mutex mutex_;
+  std::vector<std::shared_ptr<Exchange>> kept_;  // the lock guards it
 };
 
 class HttpTest : public testing::Test {
