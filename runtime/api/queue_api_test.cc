@@ -293,11 +293,12 @@ TEST_F(QueueApiTest, BatchesOverTwoTextsNeverWaitForEachOther) {
           entries[k].status = &statuses[k];
           list[k] = &entries[k];
         }
-        (void)tiercel_generate_batch(list, 2, nullptr);
+        EXPECT_EQ(tiercel_generate_batch(list, 2, nullptr), TIERCEL_OK);
       }
     });
   }
   for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(person.ends + of_other.ends, 0);  // the queue had both texts
   tiercel_session_cancel(person.session);
   tiercel_session_cancel(of_other.session);
   Wait();
