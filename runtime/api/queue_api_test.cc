@@ -275,12 +275,14 @@ TEST_F(QueueApiTest, BatchesOverTwoTextsNeverWaitForEachOther) {
   Person& person = Ask(" Then", 450);
   Person& of_other = Ask("", 450);
   tiercel_session_free(std::exchange(of_other.session, Fork(other)));
+  person.pauses = true;
   Add(person);
   Add(of_other);
+  while (person.given == 0) std::this_thread::yield();
   std::vector<std::thread> threads;
   for (size_t t = 0; t < 2; ++t) {
     threads.emplace_back([&forks, t] {
-      for (int i = 0; i < 20; ++i) {
+      for (int i = 0; i < 10; ++i) {
         auto sampling = Sized<tiercel_sampling>();
         sampling.max_tokens = 1;
         tiercel_batch_entry entries[2];
@@ -297,8 +299,14 @@ TEST_F(QueueApiTest, BatchesOverTwoTextsNeverWaitForEachOther) {
       }
     });
   }
+  const auto waits = [&] {
+    int64_t all = 0;
+    for (const tiercel_session* fork : forks) all += fork->waits;
+    return all;
+  };
+  while (waits() < 2) std::this_thread::yield();  // both want both texts
+  person.pauses = false;
   for (std::thread& thread : threads) thread.join();
-  EXPECT_EQ(person.ends + of_other.ends, 0);  // the queue had both texts
   tiercel_session_cancel(person.session);
   tiercel_session_cancel(of_other.session);
   Wait();
