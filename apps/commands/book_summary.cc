@@ -156,13 +156,15 @@ Json TokensOf(const BookSummary& summary) {
   return tokens;
 }
 
+bool IsLost(const BookSummary& summary) {
+  return summary.cut + summary.unanswered > 0 && TextOf(summary).empty();
+}
+
 bool WasCut(const BookSummary& summary) {
-  const auto& last = summary.levels.back();
-  const bool cut = std::any_of(last.begin(), last.end(), [](const Node& node) {
-    return node.writing.cut;
-  });
-  const bool lost = summary.cut + summary.unanswered > 0;
-  return cut || (lost && TextOf(summary).empty());
+  const BookSummary::Level& last = summary.levels.back();
+  return IsLost(summary) ||
+         std::any_of(last.begin(), last.end(),
+                     [](const Node& node) { return node.writing.cut; });
 }
 
 Json PartsOf(const document::Document& book, const BookSummary& summary,

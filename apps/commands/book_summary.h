@@ -63,6 +63,8 @@ std::string PlaceOf(const document::Document& book, size_t book_tokens,
 std::string TextOf(const BookSummary& summary);
 // The ids of the last level's texts, a JSON array.
 Json TokensOf(const BookSummary& summary);
+// Returns true if there is no text, and parts were cut or not answered.
+bool IsLost(const BookSummary& summary);
 // Returns true if one of the last level's texts was cut, or all are lost.
 bool WasCut(const BookSummary& summary);
 // Sentences on texts of parts that were cut, or are lost; `text` and `texts`

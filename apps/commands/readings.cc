@@ -140,8 +140,9 @@ Json StateOf(const fs::path& path) {
 // Returns [StateOf of each].
 Json StatesOf(const std::string& model) {
   Json states = Json::array();
-  for (const fs::path& file : CheckpointFiles(model))
+  for (const fs::path& file : CheckpointFiles(model)) {
     states.push_back(StateOf(file));
+  }
   return states;
 }
 

@@ -25,10 +25,6 @@ struct Answered {
 
   const Node& answer() const { return tree.levels.back().front(); }
   const BookSummary::Level& parts() const { return tree.levels.front(); }
-  // Parts may have said something that did not become an answer.
-  bool IsLost() const {
-    return answer().writing.text.empty() && tree.cut + tree.unanswered > 0;
-  }
   size_t asked() const {
     return static_cast<size_t>(
         std::count_if(parts().begin(), parts().end(),
@@ -109,7 +105,7 @@ absl::Status BookAnswers::Answer(const std::string& question,
   for (const std::string& loss : LossesOf(answered.tree, "answer", "answers")) {
     Warn(loss + of_question);
   }
-  if (answered.answer().writing.text.empty() && !answered.IsLost()) {
+  if (answered.answer().writing.text.empty() && !IsLost(answered.tree)) {
     Warn(absl::StrCat("no part of the text", left > 0 ? " that was read" : "",
                       " says anything about: ", question));
   }
@@ -177,7 +173,7 @@ Json BookAnswers::Document() const {
         {{"question", one.question},
          {"text", answer.text},
          {"tokens", answer.tokens},
-         {"finish_reason", answer.cut || one.IsLost() ? "length" : "stop"},
+         {"finish_reason", answer.cut || IsLost(one.tree) ? "length" : "stop"},
          {"prompt_tokens", one.tree.spent.prompt_tokens()},
          {"cached_tokens", one.tree.spent.cached_tokens()}});
     for (Json& part : PartsOf(book_, one.tree, /*first_token=*/0)) {

@@ -71,12 +71,13 @@ class HttpHandler {
 
 // The times after which a connection is closed.
 struct HttpTimes {
-  // ... without a whole header
+  // A request's header must be whole by then.
   std::chrono::milliseconds header = std::chrono::seconds(30);
-  // ... of a client that sends no byte of its body
+  // A client may send no byte of a body for so long.
   std::chrono::milliseconds body = std::chrono::seconds(60);
-  // ... of one that takes no byte, and after a second signal
+  // A client may take no byte of an answer for so long.
   std::chrono::milliseconds write = std::chrono::seconds(60);
+  // `write` after a second signal.
   std::chrono::milliseconds end = std::chrono::seconds(2);
 };
 

@@ -131,10 +131,10 @@ std::string Closed(std::string_view line) {
   }
   if (num_letters < kFewLetters) return {};
   const std::string closed = FromUtf32(words);
+  if (words.find(U' ') != std::u32string::npos) return closed;
   for (size_t i = 1; i < words.size(); ++i) {
     const std::string parted =
         FromUtf32(words.substr(0, i)) + " " + FromUtf32(words.substr(i));
-    if (words.find(U' ') != std::u32string::npos) break;
     const Rank rank = SplitLabel(parted).rank;
     if (rank != Rank::kNone && rank != Rank::kNumber) return parted;
   }

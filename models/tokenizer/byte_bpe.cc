@@ -53,6 +53,7 @@ class ByteBpe : public TextModel {
     }
     // A file may call one of its letters special, too: for padding, say.
     for (size_t i = 0; i < spec.tokens.size(); ++i) {
+      if (spec.tokens[i].type == TokenType::kNormal) continue;
       const std::optional<std::string> bytes =
           BytesOfSpelling(spec.tokens[i].text);
       if (bytes) model->NoteByte(*bytes, static_cast<int32_t>(i));

@@ -48,6 +48,18 @@ void AppendComposed(std::vector<utf8proc_int32_t>* decomposed,
   decomposed->clear();
 }
 
+// No canonical decomposition is longer.
+constexpr utf8proc_ssize_t kMostParts = 4;
+
+// Returns the number of parts that a character decomposes into.
+utf8proc_ssize_t Decompose(char32_t c, utf8proc_int32_t (&parts)[kMostParts]) {
+  const utf8proc_ssize_t count = utf8proc_decompose_char(
+      static_cast<utf8proc_int32_t>(c), parts, kMostParts,
+      static_cast<utf8proc_option_t>(UTF8PROC_STABLE | UTF8PROC_DECOMPOSE),
+      /*last_boundclass=*/nullptr);
+  return std::clamp<utf8proc_ssize_t>(count, 0, kMostParts);
+}
+
 }  // namespace
 
 std::string ComposeNfc(std::string_view text) {
@@ -70,13 +82,9 @@ std::string ComposeNfc(std::string_view text) {
       if (c.code_point < kLeastMark && decomposed.size() >= kMostDecomposed) {
         AppendComposed(&decomposed, &composed);
       }
-      utf8proc_int32_t parts[4];  // no canonical decomposition is longer
-      const utf8proc_ssize_t count = utf8proc_decompose_char(
-          static_cast<utf8proc_int32_t>(c.code_point), parts, 4,
-          static_cast<utf8proc_option_t>(UTF8PROC_STABLE | UTF8PROC_DECOMPOSE),
-          /*last_boundclass=*/nullptr);
-      decomposed.insert(decomposed.end(), parts,
-                        parts + std::clamp<utf8proc_ssize_t>(count, 0, 4));
+      utf8proc_int32_t parts[kMostParts];
+      const utf8proc_ssize_t count = Decompose(c.code_point, parts);
+      decomposed.insert(decomposed.end(), parts, parts + count);
     }
     i += c.bytes;
   }
@@ -96,11 +104,8 @@ bool IsFixedInNfc(std::string_view text) {
       return false;
     }
     const auto code_point = static_cast<utf8proc_int32_t>(c.code_point);
-    utf8proc_int32_t parts[4];
-    const utf8proc_ssize_t count = utf8proc_decompose_char(
-        code_point, parts, 4,
-        static_cast<utf8proc_option_t>(UTF8PROC_STABLE | UTF8PROC_DECOMPOSE),
-        /*last_boundclass=*/nullptr);
+    utf8proc_int32_t parts[kMostParts];
+    const utf8proc_ssize_t count = Decompose(c.code_point, parts);
     const utf8proc_property_t& property = *utf8proc_get_property(code_point);
     if (count != 1 || parts[0] != code_point || property.combining_class != 0 ||
         property.comb_index != kComposesNever) {

@@ -1,6 +1,7 @@
 #ifndef TIERCEL_OFFLOAD_RETRIEVAL_BRANCH_KV_H_
 #define TIERCEL_OFFLOAD_RETRIEVAL_BRANCH_KV_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -15,6 +16,7 @@ namespace tiercel {
 // the row of position `at` and those after it have the cells from that of
 // position `cells` on, where no other rows are.
 struct BranchPlace {
+  size_t index = 0;  // the branch's among those of the draft
   int64_t at = 0;
   int64_t cells = 0;
   int64_t rows = 0;  // rows that are there

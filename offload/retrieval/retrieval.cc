@@ -365,12 +365,12 @@ DevicePtr<uint16_t> Retrieval::Query(int layer, int64_t position) {
              QueryWidth(shape_);
 }
 
-LayeredKv& Retrieval::Branch(size_t index, const BranchPlace& place) {
-  while (branches_.size() <= index) {
+LayeredKv& Retrieval::Branch(const BranchPlace& place) {
+  while (branches_.size() <= place.index) {
     branches_.push_back(std::make_unique<BranchKv>(compact_));
   }
-  branches_[index]->MoveTo(place);
-  return *branches_[index];
+  branches_[place.index]->MoveTo(place);
+  return *branches_[place.index];
 }
 
 void Retrieval::BeginViewStep(int64_t end) {

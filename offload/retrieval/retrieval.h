@@ -146,9 +146,9 @@ class Retrieval final : public StepObserver {
 
   // The KV that drafts read; they truncate it to its old end when they finish.
   CompactKv& kv() { return compact_; }
-  // The KV of a draft's branch `index`, whose next rows are at `place`; valid
-  // until the next call for that branch.
-  LayeredKv& Branch(size_t index, const BranchPlace& place);
+  // The KV of a draft's branch, whose next rows are at `place`; valid until the
+  // next call for that branch.
+  LayeredKv& Branch(const BranchPlace& place);
   int64_t refreshes() const { return refreshes_; }
   // The share of the last choosing row's attention that fell on positions that
   // were in view before: the mean of layers and query heads. Absent where the

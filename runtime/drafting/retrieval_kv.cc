@@ -43,9 +43,9 @@ absl::StatusOr<const float*> RetrievalKv::PassBranches(
     const DraftBranch& branch = block.branches[i];
     const auto index = static_cast<int64_t>(i);
     rows.push_back(
-        {.branch = static_cast<int>(i),
-         .id = branch.tokens.back(),
-         .place = {.at = begin + static_cast<int64_t>(branch.at),
+        {.id = branch.tokens.back(),
+         .place = {.index = i,
+                   .at = begin + static_cast<int64_t>(branch.at),
                    .cells = end_ + index * VerifyingDrafter::kBranchTokens,
                    .rows = std::ssize(branch.tokens) - 1}});
   }

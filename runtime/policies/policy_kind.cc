@@ -8,6 +8,14 @@
 #include "runtime/policies/settings.h"
 
 namespace tiercel {
+namespace {
+
+// The most tokens of a block's branches.
+int64_t BranchTokens(const PolicyParams& params) {
+  return params.branches * VerifyingDrafter::kBranchTokens;
+}
+
+}  // namespace
 
 void ReadView(const PolicyRequest& request, RetrievalSize* view) {
   if (request.chunk != 0) view->chunk = request.chunk;
@@ -59,14 +67,14 @@ std::optional<RetrievalSize> PolicyKind::RetrievalView(
     const PolicyParams& params) const {
   if (params.form != PolicyForm::kVerified) return std::nullopt;
   RetrievalSize view = params.view;
-  view.branch_rows = params.branches * VerifyingDrafter::kBranchTokens;
+  view.branch_rows = BranchTokens(params);
   return view;
 }
 
 BlockDistributions PolicyKind::Distributions(const PolicyParams& params) const {
   if (params.form != PolicyForm::kVerified) return {};
   const int64_t block = MostTokens(params.gamma2, PolicyParams::kGamma2);
-  const int64_t in_branches = params.branches * VerifyingDrafter::kBranchTokens;
+  const int64_t in_branches = BranchTokens(params);
   return {.rows = 1 + block + in_branches,
           .drafted = block + in_branches,
           .draft_rows = 1 + MostTokens(params.gamma1, PolicyParams::kGamma1)};

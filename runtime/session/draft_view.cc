@@ -95,8 +95,7 @@ absl::Status DraftView::ForwardBranches(const std::vector<BranchRow>& rows) {
     steps.push_back({.rows = {session_.kv(), &row.id, 1, all},
                      .kind = {.phase = Phase::kDraft,
                               .over = StepKind::Over::kView,
-                              .branch = row.branch,
-                              .place = row.place},
+                              .branch = row.place},
                      .certain = false,
                      .beside = std::ssize(steps)});
   }

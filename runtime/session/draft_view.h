@@ -43,7 +43,6 @@ class DraftView {
   // the view; Runner::RowLogits gives their logits, in this order. Errors:
   // those of Forward.
   struct BranchRow {
-    int branch;
     int32_t id;
     BranchPlace place;
   };

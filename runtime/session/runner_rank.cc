@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -278,15 +279,13 @@ absl::StatusOr<SequenceStep> RunnerRank::BeginJoint(const JointStep& step,
   }
   Retrieval& retrieval = *kv.retrieval;
   CompactKv& view = retrieval.kv();
-  const bool branches = kind.branch >= 0;
-  LayeredKv& drafted =
-      branches ? retrieval.Branch(static_cast<size_t>(kind.branch), kind.place)
-               : view;
+  const std::optional<BranchPlace>& branch = kind.branch;
+  LayeredKv& drafted = branch.has_value() ? retrieval.Branch(*branch) : view;
   SequenceStep own = {
       .kv = drafted,
       .rows = rows.count,
       .ids = rows.ids,
-      .position = branches ? kind.place.at + kind.place.rows : view.end(),
+      .position = branch ? branch->at + branch->rows : view.end(),
       .layers = layers,
       .rope_length = kv.RopeLength()};
   own.before_layer = [this, before = step.before_layer, cancelled,

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
@@ -34,10 +35,8 @@ struct StepKind {
   Phase phase = Phase::kVerify;
   Over over = Over::kPages;
   int layers = Pass::kAllLayers;  // the first layers, that they go through
-  // A branch of the draft over the view, that the rows are in; -1: they are in
-  // none.
-  int branch = -1;
-  BranchPlace place = {};
+  // The branch of a draft over the view that the rows are in; absent: none.
+  std::optional<BranchPlace> branch = {};
 
   bool IsDraft() const { return over == Over::kView; }
   bool IsPrompt() const { return phase == Phase::kPrefill; }
