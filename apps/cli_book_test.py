@@ -18,6 +18,8 @@ import unittest
 from cli_testing import (BOOK, CHAT, SMALL, TIERCEL, BookCase, run, run_until,
                          without_rates_warnings, write_deeper)
 
+TRIES_ALL = "TIERCEL_ALL_SHAPES" in os.environ  # full.sh
+
 
 class TreeTest(BookCase):
     def test_parts_join_and_end_in_one_text(self):
@@ -428,7 +430,8 @@ class GoingOnTest(BookCase):
                 ["--device", "cpu"]):
             with self.subTest(flags=flags):
                 self.assertEqual(kept(*flags), 0)
-                self.assertGreater(kept(*flags), 0)
+                if TRIES_ALL or flags in (dry, triforce, sfi):
+                    self.assertGreater(kept(*flags), 0)
         self.assertEqual(kept(model=other), 0)
         self.assertGreater(kept(model=other), 0)
         with open(other, "r+b") as file:  # a weight of the same model

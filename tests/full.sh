@@ -127,7 +127,7 @@ step_vocabs() {  # every code point; llama.cpp's vocabularies and vectors
 step_shapes() {
   local tests='^(kernels/(attention|kv|layer)/.*|offload/(kv|view)/.*'
   tests+='|runtime/session/(prompt_cache|tiers)_test|tests/hosted_test'
-  tests+='|apps/cli_(rates|reading)_test)'
+  tests+='|apps/cli_(book|rates|reading)_test)'
   TIERCEL_ALL_SHAPES=1 run_tests cpu -j "$(nproc)" -R "$tests"
 }
 
