@@ -167,6 +167,9 @@ absl::Status ReadAddedToken(const Json& token, TokenizerSpec* spec) {
   entry.strips_right = IsTrue(Member(token, "rstrip"));
   entry.single_word = IsTrue(Member(token, "single_word"));
   entry.normalized = normalized && stable;
+  if (entry.strips_left || entry.strips_right || entry.single_word) {
+    entry.within_run = false;
+  }
   return absl::OkStatus();
 }
 
@@ -289,6 +292,31 @@ void ReadEnds(const Json& side_files, const Json& file,
   spec->adds_bos = spec->bos && (spec->adds_bos || added.has_value());
 }
 
+// Reads where a space begins the text of a tokenizer.model. Transformers'
+// classes for Llama do not ask the model; others do. What they call legacy is
+// SentencePiece's own way.
+void ReadSpacePrefix(const HfSettings& settings, TokenizerSpec* spec) {
+  using SpacePrefix = TokenizerSpec::SpacePrefix;
+  const Json& name = settings.Get("tokenizer_class");
+  const auto is_class = [&name](const std::string& stem) {
+    return IsString(name, stem) || IsString(name, stem + "Fast");
+  };
+  const bool llama =
+      is_class("LlamaTokenizer") || is_class("CodeLlamaTokenizer");
+  const bool is_off = is_class("GemmaTokenizer") ||
+                      (llama && settings.Get("add_prefix_space") == false);
+  const bool legacy =
+      llama ? IsTrue(settings.Get("legacy"))
+            : !settings.Has("legacy") || IsTrue(settings.Get("legacy"));
+  if (is_off) {
+    spec->space_prefix = SpacePrefix::kNone;
+  } else if (!legacy && (llama || spec->space_prefix != SpacePrefix::kNone)) {
+    spec->space_prefix = SpacePrefix::kText;
+    spec->prefixes_spaces = false;
+  }
+  spec->strips_prefix = spec->space_prefix != SpacePrefix::kNone;
+}
+
 absl::Status ReadTokenizerJson(const Json& file, TokenizerSpec* spec) {
   RETURN_IF_ERROR(ReadModel(Member(file, "model"), spec));
   const bool bytes = spec->kind == TokenizerSpec::Kind::kByteLevel;
@@ -311,6 +339,7 @@ absl::StatusOr<TokenizerSpec> SpecFromHuggingFace(const Json& side_files) {
     ASSIGN_OR_RETURN(spec,
                      SpecFromSentencePiece(Member(side_files, "tokenizer.model")
                                                .get_ref<const std::string&>()));
+    ReadSpacePrefix(settings, &spec);
   } else {
     const bool vocab = !Member(side_files, "vocab.json").is_null();
     const bool merges = !Member(side_files, "merges.txt").is_null();

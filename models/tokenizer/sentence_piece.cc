@@ -24,6 +24,7 @@
 #include "models/tokenizer/merge_table.h"
 #include "models/tokenizer/merge_windows.h"
 #include "models/tokenizer/pieces.h"
+#include "models/tokenizer/special_matcher.h"
 #include "models/tokenizer/text_model.h"
 
 namespace tiercel {
@@ -67,10 +68,20 @@ class SentencePiece : public TextModel {
                       std::vector<int32_t>* ids) const override {
     const std::string text = Escape(run, first_run);
     Merger merger;
+    std::optional<SpecialMatcher::Match> word = words_.Find(text, 0);
     return EncodePieces(
         text, run.size(), watch, ids,
-        [&](size_t begin) { return PieceEnd(text, begin); },
+        [&](size_t begin) {
+          if (word && word->end <= begin) word = words_.Find(text, begin);
+          if (word && word->begin == begin) return word->end;
+          const size_t end = PieceEnd(text, begin);
+          return word ? std::min(word->begin, end) : end;
+        },
         [&](absl::string_view piece, LookFn look) {
+          if (word && piece.data() == text.data() + word->begin) {
+            ids->push_back(word->id);
+            return look(piece.size());
+          }
           return EncodePiece(piece, look, &merger, ids);
         });
   }
@@ -79,7 +90,9 @@ class SentencePiece : public TextModel {
     if (token.type == TokenType::kByte) {
       return std::string(1, static_cast<char>(*ByteOfName(token.text)));
     }
-    if (token.type != TokenType::kNormal) return token.text;
+    if (token.type != TokenType::kNormal && !token.within_run) {
+      return token.text;
+    }
     return absl::StrReplaceAll(token.text, {{kSpace, " "}});
   }
 
@@ -88,15 +101,21 @@ class SentencePiece : public TextModel {
   // that follows another character, or before each U+2581.
   enum class Split { kNowhere, kAtWords, kAtSpaces };
 
-  // Adds the normal tokens with their ranks, the highest score first.
+  // Adds the normal tokens with their ranks, the highest score first, and the
+  // words that nothing merges with.
   void AddTokens(const TokenizerSpec& spec) {
     std::vector<int32_t> normal;
+    std::vector<std::pair<std::string, int32_t>> words;
     for (size_t i = 0; i < spec.tokens.size(); ++i) {
       const TokenEntry& token = spec.tokens[i];
+      if (token.type == TokenType::kUserDefined && token.within_run) {
+        words.emplace_back(token.text, static_cast<int32_t>(i));
+      }
       if (token.type == TokenType::kNormal && !token.text.empty()) {
         normal.push_back(static_cast<int32_t>(i));
       }
     }
+    words_ = SpecialMatcher(std::move(words));
     const auto score = [&spec](int32_t id) { return spec.tokens[id].score; };
     std::stable_sort(
         normal.begin(), normal.end(),
@@ -230,6 +249,7 @@ class SentencePiece : public TextModel {
   }
 
   FlatMap<std::string, Merge> tokens_;  // by text
+  SpecialMatcher words_;                // the tokens within_run
   MergeTable merges_;                   // unless by_score_
   bool by_score_ = false;
   std::array<int32_t, 256> byte_ids_;  // kNoToken if there are none

@@ -117,6 +117,7 @@ absl::Status ReadPiece(std::string_view bytes, TokenizerSpec* spec) {
                                        "; need 1 to 6"));
     }
     token.type = static_cast<TokenType>(field->value);  // the same numbers
+    token.within_run = token.type == TokenType::kUserDefined;
   }
   if (std::isnan(token.score)) {
     return InvalidModel(

@@ -91,6 +91,32 @@ TEST(SentencePieceSpecTest, SpellsText) {
   EXPECT_EQ(*(*tokenizer)->Decode(ids, Tokenizer::Special::kPlain), "a ab");
 }
 
+// A user-defined symbol is a word of a run: it is found where spaces have
+// become U+2581, the space before the text among them, longest first; nothing
+// merges with it, and the run goes on behind it.
+TEST(SentencePieceSpecTest, FindsUserDefinedSymbolsWithinARun) {
+  const auto tokenizer = Tokenizer::Create(*SpecFromSentencePiece(
+      Model() + Piece("\u2581\u2581", 0, TokenType::kUserDefined) +
+      Piece("1", 0, TokenType::kUserDefined) +
+      Piece("1b", 0, TokenType::kUserDefined)));
+  ASSERT_TRUE(tokenizer.ok()) << tokenizer.status();
+  constexpr int32_t kSpace = 259, kA = 260, kSpaceA = 261, kSpaces = 262,
+                    kOne = 263, kOneB = 264;
+  const auto expect = [&](const std::string& text,
+                          const std::vector<int32_t>& want) {
+    std::vector<int32_t> ids;
+    ASSERT_TRUE(
+        (*tokenizer)->Encode(text, Tokenizer::Special::kPlain, &ids).ok());
+    EXPECT_EQ(ids, want) << text;
+    EXPECT_EQ(*(*tokenizer)->Decode(ids, Tokenizer::Special::kPlain), text);
+  };
+  expect("1a1 a", {kSpace, kOne, kA, kOne, kSpaceA});
+  expect("1b1", {kSpace, kOneB, kOne});
+  expect(" a", {kSpaces, kA});
+  expect("a  a a", {kSpaceA, kSpaces, kA, kSpaceA});
+  expect("a   a", {kSpaceA, kSpaces, kSpaceA});
+}
+
 TEST(SentencePieceSpecTest, OtherKindsAreRefused) {
   EXPECT_EQ(CodeFrom(Model()), "");
   EXPECT_EQ(CodeFrom(Model(Number(3, 1))), "unsupported_tokenizer");
@@ -136,6 +162,79 @@ TEST(SentencePieceSpecTest, InAFolder) {
   EXPECT_FALSE(spec->adds_bos);
   EXPECT_EQ(spec->eos, 260);
   EXPECT_EQ(spec->tokens[262].text, "<|im_end|>");
+}
+
+// Returns the ids of two runs, the second behind </s>, in a folder with these
+// settings; a is 260, and with a space before it 261.
+std::vector<int32_t> IdsIn(const nlohmann::json& settings,
+                           const std::string& model = Model()) {
+  const auto tokenizer = Tokenizer::Create(*SpecFromHuggingFace(
+      {{"tokenizer.model", model}, {"tokenizer_config.json", settings}}));
+  std::vector<int32_t> ids;
+  EXPECT_TRUE(
+      (*tokenizer)->Encode("a</s>a", Tokenizer::Special::kParse, &ids).ok());
+  EXPECT_EQ(*(*tokenizer)->Decode(ids, Tokenizer::Special::kParse), "a</s>a");
+  return ids;
+}
+
+// The class of transformers decides where a space is added.
+TEST(SentencePieceSpecTest, SpacesOfTransformersClasses) {
+  using Ids = std::vector<int32_t>;
+  const Ids none = {260, 2, 260}, first = {261, 2, 260};
+  EXPECT_EQ(IdsIn({{"tokenizer_class", "LlamaTokenizer"}}), first);
+  EXPECT_EQ(IdsIn({{"tokenizer_class", "CodeLlamaTokenizerFast"}}), first);
+  EXPECT_EQ(IdsIn({{"tokenizer_class", "LlamaTokenizer"}, {"legacy", nullptr}}),
+            first);
+  EXPECT_EQ(IdsIn({{"tokenizer_class", "LlamaTokenizer"},
+                   {"add_prefix_space", false},
+                   {"legacy", true}}),
+            none);
+  EXPECT_EQ(IdsIn({{"tokenizer_class", "GemmaTokenizer"}}), none);
+  EXPECT_EQ(IdsIn({{"legacy", false}}), first);
+  EXPECT_EQ(IdsIn({{"add_prefix_space", false}, {"legacy", false}}), first);
+
+  const std::string without = Model(Number(3, 2), Number(3, 0) + Number(4, 0));
+  EXPECT_EQ(IdsIn({{"legacy", false}}, without), none);
+  EXPECT_EQ(IdsIn({{"tokenizer_class", "LlamaTokenizer"}}, without), first);
+  EXPECT_EQ(
+      IdsIn({{"tokenizer_class", "LlamaTokenizer"}, {"legacy", true}}, without),
+      none);
+}
+
+// SentencePiece puts a space before each run, even before a space; what is not
+// legacy does neither.
+TEST(SentencePieceSpecTest, LegacyIsSentencePiecesOwnWay) {
+  const auto ids_in = [](const nlohmann::json& settings) {
+    const auto tokenizer = Tokenizer::Create(*SpecFromHuggingFace(
+        {{"tokenizer.model", Model()}, {"tokenizer_config.json", settings}}));
+    std::vector<int32_t> ids;
+    EXPECT_TRUE((*tokenizer)
+                    ->Encode(" a</s> a", Tokenizer::Special::kParse, &ids)
+                    .ok());
+    return ids;
+  };
+  using Ids = std::vector<int32_t>;
+  const Ids own = {259, 261, 2, 259, 261};
+  EXPECT_EQ(ids_in(nlohmann::json::object()), own);
+  EXPECT_EQ(ids_in({{"tokenizer_class", "PreTrainedTokenizerFast"}}), own);
+  EXPECT_EQ(ids_in({{"tokenizer_class", "LlamaTokenizer"}, {"legacy", true}}),
+            own);
+  EXPECT_EQ(ids_in({{"tokenizer_class", "LlamaTokenizer"}}),
+            (Ids{261, 2, 261}));
+}
+
+// A symbol that the settings list with spaces to strip is an added token.
+TEST(SentencePieceSpecTest, SymbolsWithSpacesToStripAreAddedTokens) {
+  const auto tokenizer = Tokenizer::Create(*SpecFromHuggingFace(
+      {{"tokenizer.model", Model() + Piece("1", 0, TokenType::kUserDefined)},
+       {"tokenizer_config.json",
+        {{"added_tokens_decoder",
+          {{"262", {{"content", "1"}, {"rstrip", true}}}}}}}}));
+  ASSERT_TRUE(tokenizer.ok()) << tokenizer.status();
+  std::vector<int32_t> ids;
+  ASSERT_TRUE(
+      (*tokenizer)->Encode("a1  a", Tokenizer::Special::kPlain, &ids).ok());
+  EXPECT_EQ(ids, (std::vector<int32_t>{261, 262, 261}));
 }
 
 }  // namespace

@@ -149,6 +149,7 @@ TokenSplitter::TokenSplitter(const TokenizerSpec& spec) {
       const int32_t id = static_cast<int32_t>(i);
       if (token.normalized != normalized) continue;
       if (token.type == TokenType::kUserDefined) {
+        if (token.within_run) continue;
         user_defined.emplace_back(token.text, id);
       } else if (!IsControlType(token.type)) {
         continue;

@@ -39,6 +39,9 @@ struct TokenEntry {
   bool strips_right = false;
   bool single_word = false;  // matched if no character of a word is beside it
   bool normalized = false;   // matched in the text as the normaliser leaves it
+  // A user-defined token of SentencePiece itself: spelled with U+2581 for
+  // spaces, it is matched where they have become that, and ends no run.
+  bool within_run = false;
 };
 
 // A checkpoint's declaration of its tokenizer, from either format. The readers
