@@ -1,5 +1,6 @@
 #include "models/tokenizer/hf_settings.h"
 
+#include <algorithm>
 #include <string_view>
 #include <utility>
 
@@ -88,10 +89,13 @@ Json HfSettings::AddedTokens() const {
     added.back()["id"] = number;
   }
   const Json& ids = Member(side_files_, "added_tokens.json");
-  if (decoder.is_object() || !ids.is_object()) return added;
-  for (const auto& [text, id] : ids.items()) {
-    added.push_back({{"content", text}, {"id", id}});
+  if (!decoder.is_object() && ids.is_object()) {
+    for (const auto& [text, id] : ids.items()) {
+      added.push_back({{"content", text}, {"id", id}});
+    }
   }
+  std::sort(added.begin(), added.end(),
+            [](const Json& a, const Json& b) { return a["id"] < b["id"]; });
   return added;
 }
 

@@ -36,7 +36,8 @@ class HfSettings {
   Named TokenFor(const char* use) const;
 
   // Returns the added tokens in the form of tokenizer.json's "added_tokens", of
-  // "added_tokens_decoder" or else of added_tokens.json.
+  // "added_tokens_decoder" or else of added_tokens.json, in the order of their
+  // ids.
   nlohmann::json AddedTokens() const;
 
   // Returns the texts of tokens for uses other than BOS and EOS, by the use.

@@ -35,13 +35,15 @@ std::optional<int32_t> AsId(const Json& value) {
   return value.get<int32_t>();
 }
 
+absl::Status NoId(const std::string& text) {
+  return InvalidJsonVocab(absl::StrCat(
+      "token ", Quoted(text), " has no id from 0 to ", kMostVocab - 1));
+}
+
 absl::Status PutToken(const Json& id, const std::string& text, TokenType type,
                       TokenizerSpec* spec) {
   const std::optional<int32_t> index = AsId(id);
-  if (!index) {
-    return InvalidJsonVocab(absl::StrCat(
-        "token ", Quoted(text), " has no id from 0 to ", kMostVocab - 1));
-  }
+  if (!index) return NoId(text);
   const size_t i = static_cast<size_t>(*index);
   if (i >= spec->tokens.size()) spec->tokens.resize(i + 1);
   TokenEntry& token = spec->tokens[i];
@@ -144,82 +146,114 @@ bool IsStable(std::string_view text, const TokenizerSpec& spec) {
          text.find(' ') == std::string_view::npos;
 }
 
-absl::Status ReadAddedToken(const Json& token, TokenizerSpec* spec) {
-  const Json& content = Member(token, "content");
-  if (!content.is_string() || content.get_ref<const std::string&>().empty()) {
-    return InvalidJsonVocab("an added token has no content");
+// Adds tokens to a vocabulary as the library `tokenizers` does: one whose text
+// it has keeps that id, and others get the next ids in order, whatever the
+// files say. A vocabulary's size is the number of its texts, so that a gap in
+// it moves them. Those of a tokenizer.model have no normaliser, and may give
+// its pieces other names.
+class TokenAdder {
+ public:
+  TokenAdder(bool is_model, TokenizerSpec* spec)
+      : is_model_(is_model), spec_(spec), pieces_(spec->tokens.size()) {
+    for (size_t i = 0; i < spec->tokens.size(); ++i) {
+      const TokenEntry& token = spec->tokens[i];
+      next_ += token.type != TokenType::kUnused || !token.text.empty();
+      if (token.type == TokenType::kUnused) continue;
+      ids_.emplace(token.text, static_cast<int32_t>(i));
+    }
   }
-  const std::string& text = content.get_ref<const std::string&>();
-  const bool special = IsTrue(Member(token, "special"));
-  // Such a token is matched after the normaliser has changed the text.
-  const bool normalized = IsTrue(Member(token, "normalized"));
-  const bool stable = IsStable(text, *spec);
-  if (normalized && !stable && !special) {
-    return UnsupportedJson(
-        absl::StrCat("added token ", Quoted(text), " is normalized"));
-  }
-  RETURN_IF_ERROR(
-      PutToken(Member(token, "id"), text,
-               special ? TokenType::kControl : TokenType::kUserDefined, spec));
-  TokenEntry& entry =
-      spec->tokens[static_cast<size_t>(*AsId(Member(token, "id")))];
-  entry.strips_left = IsTrue(Member(token, "lstrip"));
-  entry.strips_right = IsTrue(Member(token, "rstrip"));
-  entry.single_word = IsTrue(Member(token, "single_word"));
-  entry.normalized = normalized && stable;
-  if (entry.strips_left || entry.strips_right || entry.single_word) {
-    entry.within_run = false;
-  }
-  return absl::OkStatus();
-}
 
-std::unordered_map<std::string, int32_t> IdsByText(const TokenizerSpec& spec) {
-  std::unordered_map<std::string, int32_t> ids;
-  for (size_t i = 0; i < spec.tokens.size(); ++i) {
-    if (spec.tokens[i].type == TokenType::kUnused) continue;
-    ids.emplace(spec.tokens[i].text, static_cast<int32_t>(i));
+  std::optional<int32_t> IdOf(const std::string& text) const {
+    const auto known = ids_.find(text);
+    if (known == ids_.end()) return std::nullopt;
+    return known->second;
   }
-  return ids;
-}
 
-// Adds tokens. One whose text the vocabulary has keeps the id that it has
-// there, whatever its own is.
-absl::Status ReadAddedTokens(const Json& added, TokenizerSpec* spec) {
+  absl::Status Add(const Json& token) {
+    const Json& content = Member(token, "content");
+    if (!content.is_string()) {
+      return InvalidJsonVocab("an added token has no content");
+    }
+    const std::string& text = content.get_ref<const std::string&>();
+    if (text.empty()) return absl::OkStatus();
+    // Such a token is matched after the normaliser has changed the text.
+    const bool normalized = !is_model_ && IsTrue(Member(token, "normalized"));
+    const bool stable = IsStable(text, *spec_);
+    const bool special = IsTrue(Member(token, "special"));
+    if (normalized && !stable && !special) {
+      return UnsupportedJson(
+          absl::StrCat("added token ", Quoted(text), " is normalized"));
+    }
+    ASSIGN_OR_RETURN(const int32_t id, Place(text, Member(token, "id")));
+    TokenEntry& entry = spec_->tokens[static_cast<size_t>(id)];
+    // One that has been special stays so.
+    entry.type = special || entry.type == TokenType::kControl
+                     ? TokenType::kControl
+                     : TokenType::kUserDefined;
+    entry.strips_left = IsTrue(Member(token, "lstrip"));
+    entry.strips_right = IsTrue(Member(token, "rstrip"));
+    entry.single_word = IsTrue(Member(token, "single_word"));
+    entry.normalized = normalized && stable;
+    if (entry.strips_left || entry.strips_right || entry.single_word) {
+      entry.within_run = false;
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  // Returns the id of a text, which the vocabulary then has.
+  absl::StatusOr<int32_t> Place(const std::string& text, const Json& own) {
+    std::optional<int32_t> id = IdOf(text);
+    if (!id) {
+      id = AsId(own);
+      if (!id) return NoId(text);
+      if (is_model_ && static_cast<size_t>(*id) < pieces_) {
+        TokenEntry& piece = spec_->tokens[static_cast<size_t>(*id)];
+        ids_.erase(piece.text);
+        piece = {};
+      } else {
+        id = next_;
+        const auto at = static_cast<size_t>(next_);
+        if (at < pieces_ && spec_->tokens[at].type != TokenType::kUnused) {
+          return InvalidJsonVocab(
+              absl::StrCat("added token ", Quoted(text), " follows ", next_,
+                           " others, but token ", next_, " is ",
+                           Quoted(spec_->tokens[at].text),
+                           "; need a vocabulary without gaps"));
+        }
+      }
+      RETURN_IF_ERROR(PutToken(*id, text, TokenType::kUserDefined, spec_));
+      ids_.emplace(text, *id);
+    }
+    next_ = std::max(next_, *id + 1);
+    return *id;
+  }
+
+  bool is_model_;
+  TokenizerSpec* spec_;
+  std::unordered_map<std::string, int32_t> ids_;  // by text
+  size_t pieces_;                                 // at first
+  int32_t next_ = 0;
+};
+
+absl::Status ReadAddedTokens(const Json& added, TokenAdder* adder) {
   if (added.is_null()) return absl::OkStatus();
   if (!added.is_array())
     return InvalidJsonVocab("added_tokens must be an array");
-  const std::unordered_map<std::string, int32_t> ids = IdsByText(*spec);
-  for (const Json& token : added) {
-    const Json& content = Member(token, "content");
-    const auto known =
-        content.is_string() ? ids.find(content.get<std::string>()) : ids.end();
-    if (known == ids.end() || Member(token, "id") == known->second) {
-      RETURN_IF_ERROR(ReadAddedToken(token, spec));
-      continue;
-    }
-    Json renumbered = token;
-    renumbered["id"] = known->second;
-    RETURN_IF_ERROR(ReadAddedToken(renumbered, spec));
-  }
+  for (const Json& token : added) RETURN_IF_ERROR(adder->Add(token));
   return absl::OkStatus();
 }
 
-// Adds the tokens of the files beside the vocabulary. One whose text the
-// vocabulary has keeps the id that it has there.
-absl::Status ReadSideTokens(const HfSettings& settings, TokenizerSpec* spec) {
-  std::unordered_map<std::string, int32_t> ids = IdsByText(*spec);
-  for (Json token : settings.AddedTokens()) {
-    const Json& content = Member(token, "content");
-    const auto known =
-        content.is_string() ? ids.find(content.get<std::string>()) : ids.end();
-    if (known != ids.end()) token["id"] = known->second;
-    RETURN_IF_ERROR(ReadAddedToken(token, spec));
-    ids.emplace(content.get<std::string>(), token["id"].get<int32_t>());
+// Adds the tokens of the files beside the vocabulary.
+absl::Status ReadSideTokens(const HfSettings& settings, TokenAdder* adder,
+                            TokenizerSpec* spec) {
+  for (const Json& token : settings.AddedTokens()) {
+    RETURN_IF_ERROR(adder->Add(token));
   }
   for (const std::string& text : settings.SpecialTexts()) {
-    const auto known = ids.find(text);
-    if (known == ids.end()) continue;  // there is no row for it
-    spec->tokens[static_cast<size_t>(known->second)].type = TokenType::kControl;
+    const std::optional<int32_t> id = adder->IdOf(text);
+    if (!id) continue;  // there is no row for it
+    spec->tokens[static_cast<size_t>(*id)].type = TokenType::kControl;
   }
   return absl::OkStatus();
 }
@@ -321,7 +355,6 @@ absl::Status ReadTokenizerJson(const Json& file, TokenizerSpec* spec) {
   RETURN_IF_ERROR(ReadModel(Member(file, "model"), spec));
   const bool bytes = spec->kind == TokenizerSpec::Kind::kByteLevel;
   RETURN_IF_ERROR(ReadHfPipeline(file, spec));
-  RETURN_IF_ERROR(ReadAddedTokens(Member(file, "added_tokens"), spec));
   if (!bytes) MarkBytes(spec);
   return absl::OkStatus();
 }
@@ -352,7 +385,9 @@ absl::StatusOr<TokenizerSpec> SpecFromHuggingFace(const Json& side_files) {
                      "; need tokenizer.json, or vocab.json with merges.txt, or "
                      "tokenizer.model"));
   }
-  RETURN_IF_ERROR(ReadSideTokens(settings, &spec));
+  TokenAdder adder(/*is_model=*/!file.is_object(), &spec);
+  RETURN_IF_ERROR(ReadAddedTokens(Member(file, "added_tokens"), &adder));
+  RETURN_IF_ERROR(ReadSideTokens(settings, &adder, &spec));
   ReadEnds(side_files, file, settings, &spec);
   spec.named = settings.NamedTexts();
   return spec;

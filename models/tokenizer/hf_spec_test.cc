@@ -292,33 +292,77 @@ TEST(HfSpecTest, EndsOfText) {
 TEST(HfSpecTest, AddedTokens) {
   Json files = ByteLevel();
   Json& added = files["tokenizer.json"]["added_tokens"];
-  added.push_back({{"id", 6}, {"content", "<t>"}, {"special", false}});
+  added.push_back({{"id", 4}, {"content", "<t>"}, {"special", false}});
   // A text of the vocabulary keeps its id.
   added.push_back({{"id", 9}, {"content", "ab"}, {"special", true}});
   const TokenizerSpec spec = Spec(files);
-  ASSERT_EQ(spec.tokens.size(), 7u);
+  ASSERT_EQ(spec.tokens.size(), 5u);
   EXPECT_EQ(spec.tokens[2].type, TokenType::kControl);
-  EXPECT_EQ(spec.tokens[4].type, TokenType::kUnused);  // a gap
-  EXPECT_EQ(spec.tokens[6].type, TokenType::kUserDefined);
-  EXPECT_FALSE(spec.tokens[6].single_word);
+  EXPECT_EQ(spec.tokens[4].type, TokenType::kUserDefined);
+  EXPECT_FALSE(spec.tokens[4].single_word);
   added[1]["single_word"] = true;
-  EXPECT_TRUE(Spec(files).tokens[6].single_word);
+  EXPECT_TRUE(Spec(files).tokens[4].single_word);
   added[1]["lstrip"] = true;
-  EXPECT_TRUE(Spec(files).tokens[6].strips_left);
-  EXPECT_FALSE(Spec(files).tokens[6].strips_right);
+  EXPECT_TRUE(Spec(files).tokens[4].strips_left);
+  EXPECT_FALSE(Spec(files).tokens[4].strips_right);
   added[1]["lstrip"] = false;
   added[1]["rstrip"] = true;
-  EXPECT_FALSE(Spec(files).tokens[6].strips_left);
-  EXPECT_TRUE(Spec(files).tokens[6].strips_right);
+  EXPECT_FALSE(Spec(files).tokens[4].strips_left);
+  EXPECT_TRUE(Spec(files).tokens[4].strips_right);
   // The flag matters only if there is a normaliser.
   EXPECT_EQ(CodeWith(files, "/added_tokens/1/normalized", true), "");
   files["tokenizer.json"]["normalizer"] = {{"type", "NFC"}};
   EXPECT_TRUE(Spec(files).nfc);
-  EXPECT_FALSE(Spec(files).tokens[6].normalized);
+  EXPECT_FALSE(Spec(files).tokens[4].normalized);
   added[1]["normalized"] = true;
-  EXPECT_TRUE(Spec(files).tokens[6].normalized);
+  EXPECT_TRUE(Spec(files).tokens[4].normalized);
   EXPECT_EQ(CodeWith(files, "/added_tokens/1/content", "<é>"),
             "unsupported_tokenizer");
+}
+
+// As the library `tokenizers` has it: a text of the vocabulary keeps its id,
+// and others follow in order, whatever the file says.
+TEST(HfSpecTest, AddedTokensAreNumberedInOrder) {
+  const auto ids_of = [](const Json& added, Json files = ByteLevel()) {
+    files["tokenizer.json"]["added_tokens"] = added;
+    std::vector<std::pair<std::string, int32_t>> ids;
+    const TokenizerSpec spec = Spec(files);
+    for (size_t i = 3; i < spec.tokens.size(); ++i) {
+      if (spec.tokens[i].type == TokenType::kUnused) continue;
+      ids.emplace_back(spec.tokens[i].text, i);
+    }
+    return ids;
+  };
+  const auto token = [](int id, const char* text, bool lstrip = false) {
+    return Json{{"id", id}, {"content", text}, {"lstrip", lstrip}};
+  };
+  using Ids = std::vector<std::pair<std::string, int32_t>>;
+  const Ids both = {{"<x>", 3}, {"<y>", 4}};
+  EXPECT_EQ(ids_of({token(9, "<x>"), token(12, "<y>")}), both);
+  EXPECT_EQ(ids_of({token(4, "<x>"), token(3, "<y>")}), both);
+  EXPECT_EQ(ids_of({token(2, "<x>"), token(2, "<y>")}), both);
+  EXPECT_EQ(ids_of({token(3, ""), token(3, "<x>"), token(9, "ab"),
+                    token(4, "<x>"), token(5, "<y>")}),
+            both);
+  // A gap of the vocabulary moves what follows.
+  Json gap = ByteLevel();
+  gap["tokenizer.json"]["model"]["vocab"]["c"] = 7;
+  EXPECT_EQ(ids_of(Json::array({token(8, "<x>")}), gap),
+            (Ids{{"<x>", 4}, {"c", 7}}));
+  gap["tokenizer.json"]["model"]["vocab"]["c"] = 4;
+  EXPECT_EQ(SpecFromHuggingFace(gap).status().message(),
+            "tokenizer.json: added token \"<e>\" follows 4 others, but token 4 "
+            "is \"c\"; need a vocabulary without gaps");
+}
+
+// The second listing of a token counts, but a special one stays special.
+TEST(HfSpecTest, TokensListedTwice) {
+  Json files = ByteLevel();
+  Json& added = files["tokenizer.json"]["added_tokens"];
+  added.push_back({{"id", 3}, {"content", "<e>"}, {"lstrip", true}});
+  const TokenizerSpec spec = Spec(files);
+  EXPECT_TRUE(spec.tokens[3].strips_left);
+  EXPECT_EQ(spec.tokens[3].type, TokenType::kControl);
 }
 
 // Metaspace is no normaliser; Prepend would change a token, and Replace one
@@ -380,11 +424,15 @@ TEST(HfSpecTest, SideFilesAddTokens) {
       {"2", {{"content", "ab"}, {"special", true}}},
       {"3", {{"content", "<e>"}, {"special", false}}},
       {"4", {{"content", "<new>"}, {"special", true}}},
-      {"9", {{"content", "b"}, {"special", false}}}};
+      {"100", {{"content", "<last>"}, {"special", false}}},
+      {"9", {{"content", "b"}, {"special", false}}},
+      {"90", {{"content", "<next>"}, {"special", false}}}};
   const TokenizerSpec spec = Spec(files);
-  ASSERT_EQ(spec.tokens.size(), 5u);
+  ASSERT_EQ(spec.tokens.size(), 7u);
   EXPECT_EQ(spec.tokens[2].type, TokenType::kControl);
-  EXPECT_EQ(spec.tokens[3].type, TokenType::kUserDefined);
+  EXPECT_EQ(spec.tokens[3].type, TokenType::kControl);  // it was one
+  EXPECT_EQ(spec.tokens[5].text, "<next>");
+  EXPECT_EQ(spec.tokens[6].text, "<last>");
   EXPECT_EQ(spec.tokens[4].text, "<new>");
   EXPECT_EQ(spec.tokens[4].type, TokenType::kControl);
   EXPECT_EQ(spec.tokens[1].type, TokenType::kUserDefined);  // its id is 1
@@ -463,7 +511,7 @@ TEST(HfSpecTest, RefusesOtherPipelines) {
 
 TEST(HfSpecTest, RunsOfAByteLevelVocabularyMayBeginWithASpace) {
   Json files = ByteLevel();
-  files["tokenizer.json"]["model"]["vocab"]["\u0120"] = 4;
+  files["tokenizer.json"]["model"]["vocab"]["\u0120"] = 3;
   files["tokenizer.json"]["pre_tokenizer"]["add_prefix_space"] = true;
   using Ids = std::vector<int32_t>;
   const auto encoded = [&](std::string_view text) {
@@ -476,8 +524,8 @@ TEST(HfSpecTest, RunsOfAByteLevelVocabularyMayBeginWithASpace) {
   };
   for (const Json& normalizer : {Json(), Json{{"type", "NFC"}}}) {
     files["tokenizer.json"]["normalizer"] = normalizer;
-    EXPECT_EQ(encoded("ab<e>a<e> b"), (Ids{4, 2, 3, 4, 0, 3, 4, 1}));
-    EXPECT_EQ(encoded("  a"), (Ids{4, 4, 0}));
+    EXPECT_EQ(encoded("ab<e>a<e> b"), (Ids{3, 2, 4, 3, 0, 4, 3, 1}));
+    EXPECT_EQ(encoded("  a"), (Ids{3, 3, 0}));
     EXPECT_EQ(encoded(""), Ids());
   }
   files["tokenizer.json"]["pre_tokenizer"]["add_prefix_space"] = false;
@@ -515,8 +563,6 @@ TEST(HfSpecTest, VocabularyMustBeWhole) {
   twice["tokenizer.json"]["model"]["vocab"]["x"] = 5;
   EXPECT_EQ(CodeFrom(twice), "");
   EXPECT_EQ(CodeWith(twice, "/model/vocab/y", 5), "invalid_vocab");
-  EXPECT_EQ(code("/added_tokens/0/id", 2), "invalid_vocab");
-  EXPECT_EQ(code("/added_tokens/0/content", ""), "invalid_vocab");
   EXPECT_EQ(code("/added_tokens/0/content", 1), "invalid_vocab");
   EXPECT_EQ(code("/added_tokens", "none"), "invalid_vocab");
   EXPECT_EQ(code("/added_tokens/0", 7), "invalid_vocab");

@@ -223,6 +223,22 @@ TEST(SentencePieceSpecTest, LegacyIsSentencePiecesOwnWay) {
             (Ids{261, 2, 261}));
 }
 
+// Settings may give a piece another name, and normalise nothing.
+TEST(SentencePieceSpecTest, SettingsRenamePieces) {
+  const auto spec = SpecFromHuggingFace(
+      {{"tokenizer.model", Model()},
+       {"tokenizer_config.json",
+        {{"added_tokens_decoder",
+          {{"260", {{"content", "<x>"}, {"special", true}}},
+           {"300", {{"content", "<y>"}, {"normalized", true}}}}}}}});
+  ASSERT_TRUE(spec.ok()) << spec.status();
+  ASSERT_EQ(spec->tokens.size(), 263u);
+  EXPECT_EQ(spec->tokens[260].text, "<x>");
+  EXPECT_EQ(spec->tokens[260].type, TokenType::kControl);
+  EXPECT_EQ(spec->tokens[262].text, "<y>");
+  EXPECT_FALSE(spec->tokens[262].normalized);
+}
+
 // A symbol that the settings list with spaces to strip is an added token.
 TEST(SentencePieceSpecTest, SymbolsWithSpacesToStripAreAddedTokens) {
   const auto tokenizer = Tokenizer::Create(*SpecFromHuggingFace(
