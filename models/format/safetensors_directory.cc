@@ -1,5 +1,6 @@
 // Opens a directory in the layout of Hugging Face as one checkpoint.
 
+#include <algorithm>
 #include <array>
 #include <map>
 #include <unordered_set>
@@ -135,8 +136,8 @@ class SafetensorsCheckpoint final : public Checkpoint {
     }
   }
 
-  // Adds the tensors of one file: all of them, or only those in `listed`, each
-  // of which must exist.
+  // Adds the tensors of one file: all of them, or those in `listed`, each of
+  // which must exist. The others are spare.
   absl::Status AddFile(const std::string& name, const FileOpener& open,
                        const Names* listed) {
     ASSIGN_OR_RETURN(std::unique_ptr<File> file, open(PathOf(name)));
@@ -148,14 +149,9 @@ class SafetensorsCheckpoint final : public Checkpoint {
     RETURN_IF_ERROR(Miss(cut));
     Names missing = listed == nullptr ? Names() : *listed;
     for (TensorInfo& tensor : header.tensors) {
-      if (listed != nullptr && missing.erase(tensor.name) == 0) {
-        warnings_.push_back(absl::StrCat(name, ": tensor ", Quoted(tensor.name),
-                                         " is not used: ", kIndex,
-                                         " does not list it for this file"));
-        continue;
-      }
       tensor.file = static_cast<int>(files_.size());
-      tensors_.push_back(std::move(tensor));
+      const bool used = listed == nullptr || missing.erase(tensor.name) != 0;
+      (used ? tensors_ : spare_).push_back(std::move(tensor));
     }
     for (const auto& [tensor, type] : header.unread) missing.erase(tensor);
     unread_.merge(header.unread);
@@ -164,6 +160,25 @@ class SafetensorsCheckpoint final : public Checkpoint {
     if (missing.empty()) return absl::OkStatus();
     return IndexError(absl::StrCat("tensor ", Quoted(*missing.begin()),
                                    " is not in ", Quoted(name)));
+  }
+
+  // Adds those tensors of the shards that the index lists for no file at all.
+  void AddSpare(const Names& listed) {
+    for (TensorInfo& tensor : spare_) {
+      const bool used = !listed.contains(tensor.name);
+      warnings_.push_back(absl::StrCat(
+          files_[static_cast<size_t>(tensor.file)]->path(), ": tensor ",
+          Quoted(tensor.name),
+          used ? " is used, although " : " is not used: ", kIndex,
+          used ? " does not list it" : " does not list it for this file"));
+      if (used) tensors_.push_back(std::move(tensor));
+    }
+    spare_.clear();
+    std::stable_sort(tensors_.begin(), tensors_.end(),
+                     [](const TensorInfo& a, const TensorInfo& b) {
+                       return std::pair(a.file, a.offset) <
+                              std::pair(b.file, b.offset);
+                     });
   }
 
   absl::Status IndexError(std::string_view message) const {
@@ -208,15 +223,20 @@ class SafetensorsCheckpoint final : public Checkpoint {
   absl::Status AddShards(const FileOpener& open) {
     const absl::StatusOr<std::map<std::string, Names>> shards = ReadIndex(open);
     if (!shards.ok()) return shards.status();
+    Names all;
     for (const auto& [name, listed] : *shards) {
+      all.insert(listed.begin(), listed.end());
       absl::Status added = AddFile(name, open, &listed);
       if (CodeOf(added) == "file_not_found") {
         added = IndexError(absl::StrCat("shard ", Quoted(name), " is missing"));
       }
       RETURN_IF_ERROR(Miss(added));
     }
+    AddSpare(all);
     return absl::OkStatus();
   }
+
+  std::vector<TensorInfo> spare_;  // see AddFile
 };
 
 }  // namespace

@@ -13,24 +13,31 @@ namespace tiercel {
 namespace {
 
 // Follows the parser through the only valid form of a header, and stops it at
-// the first deviation. It never goes deeper than three levels.
+// the first deviation. Only a field of a tensor that the format does not know
+// is skipped, whatever its value.
 class HeaderParser : public nlohmann::json_sax<nlohmann::json> {
  public:
   std::vector<SafetensorsEntry>&& TakeEntries() { return std::move(entries_); }
   absl::Status status() const { return status_; }
 
-  bool null() override { return Misplaced("null"); }
-  bool boolean(bool) override { return Misplaced("a bool"); }
+  bool null() override {
+    if (at_ == At::kMetadataStart) {
+      at_ = At::kTop;
+      return true;
+    }
+    return Skipped() || Misplaced("null");
+  }
+  bool boolean(bool) override { return Skipped() || Misplaced("a bool"); }
   bool number_integer(number_integer_t) override {
-    return Misplaced("a negative number");
+    return Skipped() || Misplaced("a negative number");
   }
   bool number_float(number_float_t, const string_t&) override {
-    return Misplaced("a fraction or a number of 65 or more bits");
+    return Skipped() || Misplaced("a fraction or a number of 65 or more bits");
   }
   bool binary(binary_t&) override { return Misplaced("a binary value"); }
 
   bool number_unsigned(number_unsigned_t value) override {
-    if (at_ != At::kNumbers) return Misplaced("a number");
+    if (at_ != At::kNumbers) return Skipped() || Misplaced("a number");
     if (numbers_->size() == SafetensorsLimits::kDims) {
       return Fail("limit_exceeded",
                   absl::StrCat("more than ", SafetensorsLimits::kDims,
@@ -45,7 +52,7 @@ class HeaderParser : public nlohmann::json_sax<nlohmann::json> {
       at_ = At::kMetadata;
       return true;
     }
-    if (at_ != At::kDtype) return Misplaced("a string");
+    if (at_ != At::kDtype) return Skipped() || Misplaced("a string");
     entries_.back().dtype = std::move(value);
     at_ = At::kEntry;
     return true;
@@ -62,12 +69,15 @@ class HeaderParser : public nlohmann::json_sax<nlohmann::json> {
       case At::kMetadataStart:
         at_ = At::kMetadata;
         return true;
+      case At::kSkipped:
+        return Deeper();
       default:
         return Misplaced("an object");
     }
   }
 
   bool end_object() override {
+    if (at_ == At::kSkipped) return Higher();
     if (at_ == At::kTop) {
       at_ = At::kEnd;
       return true;
@@ -84,6 +94,7 @@ class HeaderParser : public nlohmann::json_sax<nlohmann::json> {
   }
 
   bool start_array(size_t) override {
+    if (at_ == At::kSkipped) return Deeper();
     if (at_ == At::kShape) {
       numbers_ = &entries_.back().shape;
     } else if (at_ == At::kOffsets) {
@@ -96,6 +107,7 @@ class HeaderParser : public nlohmann::json_sax<nlohmann::json> {
   }
 
   bool end_array() override {
+    if (at_ == At::kSkipped) return Higher();
     at_ = At::kEntry;
     return true;
   }
@@ -106,6 +118,8 @@ class HeaderParser : public nlohmann::json_sax<nlohmann::json> {
         return TopKey(name);
       case At::kEntry:
         return EntryKey(name);
+      case At::kSkipped:
+        return true;
       default:  // a key of __metadata__
         at_ = At::kMetadataValue;
         return metadata_keys_.insert(name).second || Twice(name);
@@ -128,6 +142,7 @@ class HeaderParser : public nlohmann::json_sax<nlohmann::json> {
     kDtype,          // the string of dtype
     kShape,          // the array of shape
     kOffsets,        // the array of data_offsets
+    kSkipped,        // a value of another key, or its end
     kNumbers,        // a number of an array, or its end
     kMetadataStart,  // the object of __metadata__
     kMetadata,       // a key of it, or its end
@@ -150,6 +165,22 @@ class HeaderParser : public nlohmann::json_sax<nlohmann::json> {
   bool Twice(std::string_view name) {
     return Fail("invalid_header",
                 absl::StrCat("key ", Quoted(name), " is there twice"));
+  }
+
+  // Returns whether this is a value that is skipped, or stands in one.
+  bool Skipped() {
+    if (at_ != At::kSkipped) return false;
+    if (depth_ == 0) at_ = At::kEntry;
+    return true;
+  }
+  bool Deeper() {
+    if (++depth_ <= kMostDepth) return true;
+    return Fail("invalid_header",
+                absl::StrCat("a field with more than ", kMostDepth, " levels"));
+  }
+  bool Higher() {
+    --depth_;
+    return Skipped();
   }
 
   bool TopKey(std::string& name) {
@@ -181,13 +212,15 @@ class HeaderParser : public nlohmann::json_sax<nlohmann::json> {
       twice = std::exchange(entry.has_offsets, true);
       at_ = At::kOffsets;
     } else {
-      return Fail("invalid_header",
-                  absl::StrCat("unknown field ", Quoted(name)));
+      at_ = At::kSkipped;
     }
     return twice ? Twice(name) : true;
   }
 
+  static constexpr int kMostDepth = 125;  // as the library safetensors has it
+
   At at_ = At::kStart;
+  int depth_ = 0;  // arrays and objects that are open in a skipped value
   std::vector<SafetensorsEntry> entries_;
   std::vector<uint64_t>* numbers_ = nullptr;
   std::unordered_set<std::string> names_;

@@ -181,10 +181,29 @@ TEST(Safetensors, B03Duplicates) {
             "invalid_header");
 }
 
-TEST(Safetensors, UnknownFieldsAreRefused) {
-  EXPECT_EQ(CodeFor(Fields(R"("dtype":"F32","shape":[1],)"
-                           R"("data_offsets":[0,4],"strides":[1])"),
-                    4),
+// As the library safetensors reads them.
+TEST(Safetensors, UnknownFieldsAreSkipped) {
+  const auto code = [](std::string_view field) {
+    return CodeFor(
+        Fields(absl::StrCat(R"("dtype":"F32","strides":)", std::string(field),
+                            R"(,"shape":[1],"data_offsets":[0,4])")),
+        4);
+  };
+  for (const char* value : {"1", "-1", "1.5", "null", "true", "\"F16\"", "[]",
+                            "{}", R"([1,{"dtype":"F16","shape":[{}]},[],"x"])",
+                            R"({"a":[1],"a":{"b":null}})", R"(1,"strides":[2])",
+                            "123456789012345678901234567890"}) {
+    EXPECT_EQ(code(value), "") << value;
+  }
+  for (const char* value : {"NaN", "[1}", "[", "1e999"}) {
+    EXPECT_EQ(code(value), "invalid_header") << value;
+  }
+  EXPECT_EQ(code(std::string(125, '[') + std::string(125, ']')), "");
+  EXPECT_EQ(code(std::string(126, '[') + std::string(126, ']')),
+            "invalid_header");
+  EXPECT_EQ(CodeFor(R"({"a":{"x":{"dtype":"F32","shape":[0],)"
+                    R"("data_offsets":[0,0]}}})",
+                    0),
             "invalid_header");
 }
 
@@ -282,6 +301,9 @@ TEST(Safetensors, B08MetadataValues) {
         << value;
   }
   EXPECT_EQ(CodeFor(R"({"__metadata__":{"k":"v","l":""}})", 0), "");
+  EXPECT_EQ(CodeFor(R"({"__metadata__":null})", 0), "");
+  EXPECT_EQ(CodeFor(R"({"__metadata__":null,"__metadata__":{}})", 0),
+            "invalid_header");
 }
 
 TEST(Safetensors, B09AMillionTensors) {
@@ -413,7 +435,7 @@ TEST(SafetensorsDirectory, WhatIsMissingIsToldWhereHeadersAreEnough) {
   files["d/one.safetensors"].resize(12);
   EXPECT_THAT(missing(files, 1), HasSubstr("d/one.safetensors: the header"));
   files["d/one.safetensors"] = OneTensor("c");
-  EXPECT_THAT(missing(files, 1), HasSubstr("\"a\" is not in"));
+  EXPECT_THAT(missing(files, 2), HasSubstr("\"a\" is not in"));
   files.erase("d/one.safetensors");
   EXPECT_THAT(missing(files, 1), HasSubstr("\"one.safetensors\" is missing"));
   const char* const index = "d/model.safetensors.index.json";
@@ -563,8 +585,14 @@ TEST(SafetensorsDirectory, B11TensorInTheWrongShard) {
   EXPECT_THAT(std::string(OpenStatus(files).message()), HasSubstr("\"a\""));
 }
 
+// A shard may have more than the index lists for it: what the index lists for
+// another is left out, and what it lists for none is used.
 TEST(SafetensorsDirectory, TensorTheIndexDoesNotListIsAWarning) {
   Files files = TwoShards();
+  files["d/one.safetensors"] =
+      FileOf(R"({"c":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},)"
+             R"("a":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}})",
+             8);
   files["d/two.safetensors"] =
       FileOf(R"({"b":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},)"
              R"("a":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}})",
@@ -572,7 +600,14 @@ TEST(SafetensorsDirectory, TensorTheIndexDoesNotListIsAWarning) {
   const auto checkpoint = OpenSafetensors("d", MemoryOpener(files));
   ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();
   EXPECT_EQ((*checkpoint)->Find("a")->file, 0);
-  EXPECT_THAT((*checkpoint)->warnings(), ElementsAre(HasSubstr("\"a\"")));
+  std::vector<std::string> names;
+  for (const TensorInfo& tensor : (*checkpoint)->tensors()) {
+    names.push_back(tensor.name);
+  }
+  EXPECT_THAT(names, ElementsAre("c", "a", "b"));  // in file order
+  EXPECT_THAT((*checkpoint)->warnings(),
+              ElementsAre(HasSubstr("\"c\" is used, although"),
+                          HasSubstr("\"a\" is not used")));
 }
 
 TEST(SafetensorsDirectory, ListedTensorOfIntegersIsAWarning) {
