@@ -45,6 +45,7 @@ Value DictMethod(Rendering& rendering, const Value& self,
       name, self, [&rendering, self](const Args& args) -> Value {
         const std::vector<Value> bound =
             Bind(rendering, "get", args, {"key", "default"}, 1);
+        if (!args.named.empty()) rendering.Fail("get: takes no names");
         const Value* found = Find(rendering, *self.IfRef<Dict>(), bound[0]);
         if (found != nullptr) return *found;
         return args.positional.size() > 1 ? bound[1] : Value(None{});

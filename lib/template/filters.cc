@@ -8,6 +8,7 @@
 #include "lib/template/builtins.h"
 #include "lib/template/format.h"
 #include "lib/template/letter_case.h"
+#include "lib/template/numbers.h"
 
 namespace tiercel::jinja {
 namespace {
@@ -98,62 +99,32 @@ Value ToJson(Rendering& rendering, const Value& input, const Args& args) {
 
 // --- numbers
 
-// Python's int(text), which allows white space and underscores.
-std::optional<int64_t> ParseInteger(const Text& text, int base) {
-  std::string digits(Strip(text, nullptr, Side::kBoth).bytes());
-  digits.erase(std::remove(digits.begin(), digits.end(), '_'), digits.end());
-  const size_t sign = !digits.empty() && digits[0] == '+' ? 1 : 0;
-  int64_t value = 0;
-  const char* const last = digits.data() + digits.size();
-  const std::from_chars_result parsed =
-      std::from_chars(digits.data() + sign, last, value, base);
-  if (parsed.ec != std::errc() || parsed.ptr != last) return std::nullopt;
-  return value;
-}
-
-std::optional<double> ParseFloat(const Text& text) {
-  const Text stripped = Strip(text, nullptr, Side::kBoth);
-  std::string_view digits = stripped.bytes();
-  if (!digits.empty() && digits[0] == '+') digits.remove_prefix(1);
-  double value = 0;
-  const char* const last = digits.data() + digits.size();
-  const std::from_chars_result parsed =
-      std::from_chars(digits.data(), last, value);
-  if (parsed.ec != std::errc() || parsed.ptr != last) return std::nullopt;
-  return value;
-}
-
-std::optional<int64_t> Truncate(double value) {
-  if (!(std::fabs(value) < 9.2e18)) return std::nullopt;
-  return static_cast<int64_t>(value);
-}
-
 Value IntFilter(Rendering& rendering, const Value& input, const Args& args) {
   const std::vector<Value> bound =
       Bind(rendering, "int", args, {"default", "base"});
-  std::optional<int64_t> value = input.IfInteger();
-  if (const double* real = input.If<double>()) value = Truncate(*real);
+  const Value absent = bound[0].IsUndefined() ? Value(int64_t{0}) : bound[0];
+  if (const std::optional<int64_t> integer = input.IfInteger()) return *integer;
   if (const Text* text = input.IfText()) {
     const int64_t base = bound[1].IfInteger().value_or(10);
-    if (base < 2 || base > 36) {
-      rendering.Fail("int: the base is not from 2 to 36");
-      return Undefined{};
-    }
-    value = ParseInteger(*text, static_cast<int>(base));
-    if (!value.has_value()) {
-      const std::optional<double> real = ParseFloat(*text);
-      if (real.has_value()) value = Truncate(*real);
-    }
+    const std::optional<int64_t> integer = ReadInteger(rendering, *text, base);
+    if (integer.has_value()) return *integer;
+    const std::optional<double> real = ReadReal(*text);
+    if (!real.has_value() || !std::isfinite(*real)) return absent;
+    return Truncated(rendering, *real);
   }
-  if (value.has_value()) return *value;
-  return bound[0].IsUndefined() ? Value(int64_t{0}) : bound[0];
+  if (const double* real = input.If<double>()) {
+    return std::isnan(*real) ? absent : Truncated(rendering, *real);
+  }
+  if (input.IsUndefined()) FailKind(rendering, "int", input, "a number");
+  return absent;
 }
 
 Value FloatFilter(Rendering& rendering, const Value& input, const Args& args) {
   const std::vector<Value> bound = Bind(rendering, "float", args, {"default"});
   std::optional<double> value = input.IfNumber();
-  if (const Text* text = input.IfText()) value = ParseFloat(*text);
+  if (const Text* text = input.IfText()) value = ReadReal(*text);
   if (value.has_value()) return *value;
+  if (input.IsUndefined()) FailKind(rendering, "float", input, "a number");
   return bound[0].IsUndefined() ? Value(0.0) : bound[0];
 }
 

@@ -38,7 +38,7 @@ void AppendEscaped(const Text& text, Escape escape, TextBuilder* out) {
 
 // Returns how Python's repr spells the character at `at`; empty: as it
 // is.
-std::string ReprOf(std::string_view text, size_t at, char quote) {
+std::string ReprOf(std::string_view text, size_t at, char quote, bool ascii) {
   switch (const char first = text[at]) {
     case '\n':
       return "\\n";
@@ -52,13 +52,14 @@ std::string ReprOf(std::string_view text, size_t at, char quote) {
       if (first == quote) return {'\\', quote};
   }
   const char32_t c = Utf8At(text, at).code_point;
-  if (c == kNoCodePoint || ClassAt(text, at).printable) return {};
+  if (c == kNoCodePoint) return {};
+  if ((c < 0x80 || !ascii) && ClassAt(text, at).printable) return {};
   return c < 0x100     ? Hex("\\x", 2, c)
          : c < 0x10000 ? Hex("\\u", 4, c)
                        : Hex("\\U", 8, c);
 }
 
-void AppendStringRepr(const Text& text, TextBuilder* out) {
+void AppendStringRepr(const Text& text, bool ascii, TextBuilder* out) {
   const std::string_view bytes = text.bytes();
   const bool has_single = bytes.find('\'') != std::string_view::npos;
   const bool has_double = bytes.find('"') != std::string_view::npos;
@@ -68,7 +69,7 @@ void AppendStringRepr(const Text& text, TextBuilder* out) {
   size_t written = 0;
   for (size_t at = 0, end = 0; at < bytes.size(); at = end) {
     end = CharacterEnd(bytes, at);
-    const std::string spelled = ReprOf(bytes, at, quote);
+    const std::string spelled = ReprOf(bytes, at, quote, ascii);
     if (spelled.empty()) continue;
     out->Append(text, written, at);
     out->Append(spelled, text.OriginAt(at));
@@ -78,23 +79,48 @@ void AppendStringRepr(const Text& text, TextBuilder* out) {
   out->Append(mark);
 }
 
-void AppendListRepr(Rendering& rendering, const List& list, TextBuilder* out) {
+void AppendListRepr(Rendering& rendering, const List& list,
+                    const ReprStyle& style, TextBuilder* out) {
   out->Append(list.tuple ? "(" : "[");
   for (size_t i = 0; i < list.items.size() && rendering.ok(); ++i) {
     if (i > 0) out->Append(", ");
-    AppendRepr(rendering, list.items[i], out);
+    AppendRepr(rendering, list.items[i], out, style);
   }
   if (list.tuple && list.items.size() == 1) out->Append(",");
   out->Append(list.tuple ? ")" : "]");
 }
 
-void AppendDictRepr(Rendering& rendering, const Dict& dict, TextBuilder* out) {
+// Returns whether a key comes before another in pprint: as < has it, or else
+// by the names of their types in Python.
+bool KeyLess(Rendering& rendering, const Value& a, const Value& b) {
+  const auto kind = [](const Value& key) {
+    return key.Is<None>()               ? 0
+           : key.IfNumber().has_value() ? 1
+           : key.IfText() != nullptr    ? 2
+                                        : 3;
+  };
+  if (kind(a) != kind(b)) return kind(a) < kind(b);
+  return kind(a) != 0 && Less(rendering, a, b);
+}
+
+void AppendDictRepr(Rendering& rendering, const Dict& dict,
+                    const ReprStyle& style, TextBuilder* out) {
+  Charge charge(rendering);
+  if (!charge.Grow(dict.items.size() * sizeof(void*))) return;
+  std::vector<const Dict::Item*> items;
+  for (const Dict::Item& item : dict.items) items.push_back(&item);
+  if (style.sorted) {
+    std::stable_sort(items.begin(), items.end(),
+                     [&](const Dict::Item* a, const Dict::Item* b) {
+                       return KeyLess(rendering, a->first, b->first);
+                     });
+  }
   out->Append("{");
-  for (size_t i = 0; i < dict.items.size() && rendering.ok(); ++i) {
+  for (size_t i = 0; i < items.size() && rendering.ok(); ++i) {
     if (i > 0) out->Append(", ");
-    AppendRepr(rendering, dict.items[i].first, out);
+    AppendRepr(rendering, items[i]->first, out, style);
     out->Append(": ");
-    AppendRepr(rendering, dict.items[i].second, out);
+    AppendRepr(rendering, items[i]->second, out, style);
   }
   out->Append("}");
 }
@@ -268,7 +294,8 @@ std::string FloatRepr(double value) {
   return text;
 }
 
-void AppendRepr(Rendering& rendering, const Value& value, TextBuilder* out) {
+void AppendRepr(Rendering& rendering, const Value& value, TextBuilder* out,
+                const ReprStyle& style) {
   if (!rendering.Step()) return;
   if (value.IsUndefined()) {
     out->Append("Undefined");
@@ -281,11 +308,11 @@ void AppendRepr(Rendering& rendering, const Value& value, TextBuilder* out) {
   } else if (const double* real = value.If<double>()) {
     out->Append(FloatRepr(*real));
   } else if (const Text* text = value.IfText()) {
-    AppendStringRepr(*text, out);
+    AppendStringRepr(*text, style.ascii, out);
   } else if (const List* list = value.IfRef<List>()) {
-    AppendListRepr(rendering, *list, out);
+    AppendListRepr(rendering, *list, style, out);
   } else if (const Dict* dict = value.IfRef<Dict>()) {
-    AppendDictRepr(rendering, *dict, out);
+    AppendDictRepr(rendering, *dict, style, out);
   } else {
     rendering.Fail(
         absl::StrCat("a ", Abseil(KindOf(value)), " cannot be written"));

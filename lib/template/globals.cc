@@ -46,28 +46,52 @@ Value Range(Rendering& rendering, const Args& args) {
   return MakeList(rendering, std::move(items));
 }
 
+// Puts a value under its key, in place of another's.
+void PutItem(Rendering& rendering, const Value& key, const Value& value,
+             std::vector<Dict::Item>* items) {
+  for (auto& [other, old] : *items) {
+    if (Equal(rendering, key, other)) {
+      old = value;
+      return;
+    }
+    if (!rendering.ok()) return;
+  }
+  items->emplace_back(key, value);
+}
+
+// Python's dict(): of a dict or of pairs, and of names.
 Value MakeDictFromArgs(Rendering& rendering, const Args& args) {
   std::vector<Dict::Item> items;
-  if (args.positional.size() > 1 ||
-      (args.positional.size() == 1 &&
-       args.positional[0].IfRef<Dict>() == nullptr)) {
-    rendering.Fail("dict: takes a dict and names");
+  if (args.positional.size() > 1) {
+    rendering.Fail("dict: takes one dict or list of pairs, and names");
     return Undefined{};
   }
   if (args.positional.size() == 1) {
-    items = args.positional[0].IfRef<Dict>()->items;
-  }
-  for (const auto& [name, value] : args.named) {
-    const Value key = MakeString(rendering, name);
-    bool replaced = false;
-    for (auto& [other, old] : items) {
-      if (!replaced && Equal(rendering, key, other)) {
-        old = value;
-        replaced = true;
+    const Value& given = args.positional[0];
+    if (const Dict* dict = given.IfRef<Dict>()) {
+      items = dict->items;
+    } else {
+      const std::shared_ptr<const List> pairs = Iterate(rendering, given);
+      for (size_t i = 0; pairs != nullptr && i < pairs->items.size(); ++i) {
+        const std::shared_ptr<const List> pair =
+            Iterate(rendering, pairs->items[i]);
+        if (pair == nullptr) break;
+        const bool is_pair = pair->items.size() == 2;
+        const List* key = is_pair ? pair->items[0].IfRef<List>() : nullptr;
+        if (!is_pair || pair->items[0].IfRef<Dict>() != nullptr ||
+            (key != nullptr && !key->tuple)) {
+          rendering.Fail(is_pair ? "dict: a list or a dict is no key"
+                                 : "dict: needs pairs");
+          break;
+        }
+        PutItem(rendering, pair->items[0], pair->items[1], &items);
       }
     }
-    if (!replaced) items.emplace_back(key, value);
   }
+  for (const auto& [name, value] : args.named) {
+    PutItem(rendering, MakeString(rendering, name), value, &items);
+  }
+  if (!rendering.ok()) return Undefined{};
   return MakeDict(rendering, std::move(items));
 }
 

@@ -136,7 +136,11 @@ Value WithCase(Rendering& rendering, const Text& text, Case to) {
     const CharacterClass of = ClassAt(bytes, begin);
     Case own = to;
     if (to == Case::kSwapped) {
-      own = of.upper ? Case::kLower : Case::kUpper;
+      // Numerals and letters in circles have case, too.
+      const bool upper = of.upper ||
+                         (c.code_point >= 0x2160 && c.code_point <= 0x216F) ||
+                         (c.code_point >= 0x24B6 && c.code_point <= 0x24CF);
+      own = of.title ? Case::kTitle : upper ? Case::kLower : Case::kUpper;
     } else if (to == Case::kTitleWords && starts) {
       own = Case::kUpper;
     } else if ((to == Case::kTitle || to == Case::kCapital) && starts) {

@@ -8,6 +8,7 @@
 #include "lib/template/builtins.h"
 #include "lib/template/format.h"
 #include "lib/template/letter_case.h"
+#include "lib/template/operators.h"
 
 namespace tiercel::jinja {
 namespace {
@@ -65,35 +66,28 @@ Value JoinFilter(Rendering& rendering, const Value& input, const Args& args) {
   return Join(rendering, MakeList(rendering, std::move(parts)), separator);
 }
 
+bool IsGiven(const Value& value) {
+  return !value.IsUndefined() && !value.Is<None>();
+}
+
 Value SumFilter(Rendering& rendering, const Value& input, const Args& args) {
   const std::vector<Value> bound =
       Bind(rendering, "sum", args, {"attribute", "start"});
-  int64_t integers = 0;
-  double reals = 0;
-  bool has_real = false;
-  const Items items(rendering, input);
-  std::vector<Value> terms(items.begin(), items.end());
-  if (!bound[0].IsUndefined()) {
-    for (Value& term : terms) term = GetPath(rendering, term, bound[0]);
+  Value sum = bound[1].IsUndefined() ? Value(int64_t{0}) : bound[1];
+  if (sum.IfText() != nullptr) {
+    FailKind(rendering, "sum", sum, "a number or a list to start with");
   }
-  if (!bound[1].IsUndefined()) terms.push_back(bound[1]);
-  for (const Value& term : terms) {
-    const std::optional<int64_t> integer = term.IfInteger();
-    const std::optional<double> number = term.IfNumber();
-    if (!number.has_value()) {
-      FailKind(rendering, "sum", term, "numbers");
-      return Undefined{};
-    }
-    if (!integer.has_value()) {
-      has_real = true;
-      reals += *number;
-    } else if (__builtin_add_overflow(integers, *integer, &integers)) {
-      rendering.Fail("an integer is out of range");
-      return Undefined{};
+  for (const Value& item : Items(rendering, input)) {
+    if (!rendering.ok()) return Undefined{};
+    sum = ApplyBinary(
+        rendering, Operator::kAdd, sum,
+        IsGiven(bound[0]) ? GetPath(rendering, item, bound[0]) : item);
+    // A list is copied whenever another joins it.
+    if (const List* list = sum.IfRef<List>()) {
+      rendering.StepBytes(list->items.size() * sizeof(Value));
     }
   }
-  if (has_real) return reals + static_cast<double>(integers);
-  return integers;
+  return sum;
 }
 
 Value LengthFilter(Rendering& rendering, const Value& input, const Args&) {
@@ -287,10 +281,6 @@ size_t SizeOf(Rendering& rendering, std::string_view who, const Value& value) {
     return 1;
   }
   return static_cast<size_t>(size);
-}
-
-bool IsGiven(const Value& value) {
-  return !value.IsUndefined() && !value.Is<None>();
 }
 
 Value BatchFilter(Rendering& rendering, const Value& input, const Args& args) {

@@ -249,9 +249,9 @@ void AppendFormatted(Rendering& rendering, const Value& value, const Text& text,
                spec.width, out);
 }
 
-Text Repr(Rendering& rendering, const Value& value) {
+Text Repr(Rendering& rendering, const Value& value, bool ascii) {
   TextBuilder out(rendering);
-  AppendRepr(rendering, value, &out);
+  AppendRepr(rendering, value, &out, {.ascii = ascii});
   return out.TakeText();
 }
 
@@ -301,10 +301,6 @@ Value FieldOf(Rendering& rendering, std::string_view field, const Args& args,
         item && TakeNumber(key, &digits, &number) && digits == key.size();
     value = GetItem(rendering, value,
                     is_number ? Value(number) : MakeString(rendering, key));
-    if (value.IsUndefined()) {
-      rendering.Fail("format: a field is undefined");
-      break;
-    }
     at = item ? stop + 1 : stop;
   }
   return value;
@@ -346,7 +342,7 @@ Text Braces(Rendering& rendering, const Text& pattern, const Args& args,
     Value value = FieldOf(rendering, field.substr(0, mark), args, next);
     const std::string_view conversion = field.substr(mark, colon - mark);
     if (conversion == "!r" || conversion == "!a") {
-      value = MakeString(rendering, Repr(rendering, value));
+      value = MakeString(rendering, Repr(rendering, value, conversion == "!a"));
     } else if (conversion == "!s") {
       value = MakeString(rendering, Str(rendering, value));
     } else if (!conversion.empty()) {
@@ -433,7 +429,7 @@ void AppendConversion(Rendering& rendering, char type, Spec spec,
         rendering.Fail("%: %c needs one character");
       }
     } else {
-      AppendRepr(rendering, value, &shown);
+      AppendRepr(rendering, value, &shown, {.ascii = type == 'a'});
     }
     size_t end = shown.text().size();
     if (spec.precision >= 0) {

@@ -59,19 +59,35 @@ Value Replace(Rendering& rendering, const Text& text, const Text& from,
   return MakeString(rendering, out.TakeText());
 }
 
+namespace {
+
+// Returns the bytes of the line end that begins at `at`; 0: none does.
+size_t LineEndAt(std::string_view bytes, size_t at) {
+  constexpr std::string_view kLong[] = {"\r\n", "\u0085", "\u2028", "\u2029"};
+  for (const std::string_view end : kLong) {
+    if (bytes.substr(at, end.size()) == end) return end.size();
+  }
+  return std::string_view("\n\r\v\f\x1C\x1D\x1E").find(bytes[at]) !=
+         std::string_view::npos;
+}
+
+}  // namespace
+
 std::vector<Value> SplitLines(Rendering& rendering, const Text& text,
                               bool keeps) {
   std::vector<Value> lines;
   const std::string_view bytes = text.bytes();
   rendering.StepBytes(bytes.size());
   for (size_t begin = 0; begin < bytes.size() && rendering.Step();) {
-    const size_t end = std::min(
-        bytes.find_first_of("\n\r\v\f\x1C\x1D\x1E", begin), bytes.size());
-    const size_t next = bytes.substr(end, 2) == "\r\n" ? end + 2 : end + 1;
-    lines.push_back(MakeString(
-        rendering,
-        text.Cut(begin, keeps ? std::min(next, bytes.size()) : end)));
-    begin = next;
+    size_t end = begin;
+    size_t mark = 0;
+    for (; end < bytes.size(); ++end) {
+      mark = LineEndAt(bytes, end);
+      if (mark != 0) break;
+    }
+    lines.push_back(
+        MakeString(rendering, text.Cut(begin, keeps ? end + mark : end)));
+    begin = end + mark;
   }
   return lines;
 }

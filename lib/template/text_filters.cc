@@ -42,7 +42,7 @@ Value FormatFilter(Rendering& rendering, const Value& input, const Args& args) {
 
 Value PprintFilter(Rendering& rendering, const Value& input, const Args&) {
   TextBuilder out(rendering);
-  AppendRepr(rendering, input, &out);
+  AppendRepr(rendering, input, &out, {.sorted = true});
   return MakeString(rendering, out.TakeText());
 }
 

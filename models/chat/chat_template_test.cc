@@ -303,6 +303,23 @@ TEST(ChatTemplateTest, ErrorsNameTheLine) {
       {"{% macro m(a) %}{% endmacro %}{{ m(b=2) }}", "no argument 'b'"},
       {"{{ strftime_now('%Q') }}", "unknown conversion"},
       {"{{ 'abc'[::0] }}", "step is zero"},
+      {"{{ '99999999999999999999' | int }}", "an integer is out of range"},
+      {"{{ '9223372036854775808' | int }}", "an integer is out of range"},
+      {"{{ '1e20' | int }}", "an integer is out of range"},
+      {"{{ 1e20 | int }}", "an integer is out of range"},
+      {"{{ (1e308 * 10) | int }}", "an integer is out of range"},
+      {"{{ nope | int }}", "int: got undefined value, needs a number"},
+      {"{{ nope | float(5) }}", "float: got undefined value, needs a number"},
+      {"{{ {'a': 1}.get('a', default=5) }}", "get: takes no names"},
+      {"{{ ['a'] | sum(start='') }}", "sum: got string"},
+      {"{{ [1, 'a'] | sum }}", "'+' cannot be applied to integer and string"},
+      {"{{ [[1]] | sum }}", "'+' cannot be applied to integer and list"},
+      {"{{ dict([('a', 1, 2)]) }}", "dict: needs pairs"},
+      {"{{ dict([1]) }}", "integer cannot be iterated"},
+      {"{{ dict([[[1], 2]]) }}", "dict: a list or a dict is no key"},
+      {"{{ dict([({}, 2)]) }}", "dict: a list or a dict is no key"},
+      {"{{ dict([], []) }}", "dict: takes one dict or list of pairs"},
+      {"{{ '{0.x.y}'.format(1) }}", "is undefined and has no"},
   };
   for (const auto& [source, message] : kCases) {
     EXPECT_THAT(std::string(ErrorOf(source).message()), HasSubstr(message))
@@ -368,6 +385,8 @@ TEST(ChatTemplateTest, HostileTemplatesEndInAnError) {
       "{% set ns.f = {'a': ns.f}.get %}{% endfor %}",
       "{% set l = range(10**6) | list %}{{ l | unique | list }}",
       "{{ 'a' | map('map', 'map') | list }}{{ 1 // 0 }}",
+      "{{ ([[1]] * 10**6) | sum(start=[]) }}",
+      "{{ dict(range(10**6) | batch(2)) }}",
       std::string((1 << 20) + 1, 'x'),
   };
   for (const std::string& source : cases) {

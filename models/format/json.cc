@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -35,7 +36,13 @@ class DocumentBuilder : public nlohmann::json_sax<Json> {
   bool boolean(bool value) override { return Put(value); }
   bool number_integer(number_integer_t value) override { return Put(value); }
   bool number_unsigned(number_unsigned_t value) override { return Put(value); }
-  bool number_float(number_float_t value, const string_t&) override {
+  bool number_float(number_float_t value, const string_t& text) override {
+    if constexpr (std::is_same_v<Json, nlohmann::ordered_json>) {
+      if (text.find_first_of(".eE") == text.npos) {
+        return Fail(absl::StrCat("got ", text.substr(0, 100),
+                                 ", need integers of at most 64 bits"));
+      }
+    }
     return Put(value);
   }
   bool string(string_t& value) override { return Put(std::move(value)); }

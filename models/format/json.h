@@ -15,7 +15,8 @@ namespace tiercel {
 absl::StatusOr<nlohmann::json> ParseJson(std::string_view who,
                                          std::string_view text);
 
-// As ParseJson, but the members of objects keep their order.
+// As ParseJson, but the members of objects keep their order, and an integer of
+// more than 64 bits is an error instead of the nearest fraction.
 absl::StatusOr<nlohmann::ordered_json> ParseOrderedJson(std::string_view who,
                                                         std::string_view text);
 

@@ -71,6 +71,14 @@ TEST(ParseJson, KeepsTheOrderOfMembersWhereThatIsWanted) {
   EXPECT_FALSE(ParseOrderedJson("t", R"({"b": 1, "a": 2, "b": 3})").ok());
 }
 
+TEST(ParseJson, OrderedIntegersAreNoFractions) {
+  EXPECT_EQ(ParseOrderedJson("t", "[18446744073709551616]").status().message(),
+            "t: got 18446744073709551616, need integers of at most 64 bits");
+  EXPECT_FALSE(ParseOrderedJson("t", "[-9223372036854775809]").ok());
+  EXPECT_TRUE(ParseOrderedJson("t", "[-9223372036854775808, 1e20]").ok());
+  EXPECT_EQ(*ParseJson("t", "18446744073709551616"), 18446744073709551616.0);
+}
+
 TEST(ParseJson, RefusesDuplicateKeys) {
   EXPECT_EQ(CodeFor(R"({"a":1,"b":2,"a":3})"), "invalid_json");
   EXPECT_EQ(CodeFor(R"([{"x":{"a":1,"a":1}}])"), "invalid_json");

@@ -349,6 +349,30 @@ FEATURES = {
     "more tests": "{% set a = [1] %}{% set b = [1] %}{{ a is sameas a }}{{ a is sameas b }}{{ none is sameas none }}{{ 1 is sameas true }}"
                   "{{ 'upper' is filter }}{{ 'nope' is filter }}{{ 'odd' is test }}{{ 'nope' is test }}{{ 'x' is escaped }}"
                   "{{ 'É' is upper }}{{ 'éa' is lower }}{{ {} is mapping }}{{ cycler is callable }}",
+    "line ends": "{{ 'a\u2028b\x85c\u2029d\x1ce\x1df\x1eg\x1fh\x0bi\x0cj\\r\\nk\\rl\\n\\nm'.splitlines() }}|"
+                 "{{ 'a\u2028b\x85\\r\\n'.splitlines(true) }}|{{ '\u2028'.splitlines() }}|{{ 'é\x85à'.splitlines() }}|"
+                 "{{ 'a\u2028b' | indent }}|{{ 'a\u2028b c d e' | wordwrap(3) }}|{{ 'a\u2028b\x85c\u3000d\x1fe\u200bf'.split() }}",
+    "sums": "{{ [[1], [2]] | sum(start=[]) }}|{{ [(1,), (2,)] | sum(start=(0,)) }}|{{ [] | sum(start=[]) }}|"
+            "{{ [{'v': [1]}, {'v': [2]}] | sum(attribute='v', start=[]) }}|{{ [1.5, 2] | sum(start=1) }}|"
+            "{{ [true, true] | sum }}|{{ [1, 2] | sum(none, 5) }}",
+    "dicts of pairs": "{{ dict([('a', 1)]) }}|{{ dict([['a', 1], ['b', 2]], a=3) }}|{{ dict(['ab', 'cd']) }}|"
+                      "{{ dict([(1, 2), (1, 3)]) }}|{{ dict([]) }}|{{ dict({'b': 1, 'a': 2} | dictsort) }}|"
+                      "{{ dict({'a': 1}.items(), b=2) }}|{{ dict([((1, 2), 3)]) }}",
+    "numbers in text": "{{ '0x1F' | int(0, 16) }} {{ '-0X1f' | int(0, 16) }} {{ '0x1F' | int(0, 0) }} "
+                       "{{ '0b101' | int(0, 2) }} {{ '0o17' | int(0, 0) }} {{ '017' | int(0, 0) }} {{ '00' | int(5, 0) }} "
+                       "{{ '17' | int(0, 0) }} {{ '0x' | int(7, 16) }} {{ '0x_1' | int(7, 16) }} {{ '0b1' | int(7, 16) }} "
+                       "{{ '1' | int(7, 37) }} {{ '1__0' | int(7) }} {{ '_1' | int(7) }} {{ '1_' | int(7) }} "
+                       "{{ '1_000' | int }} {{ '+-1' | int(7) }} {{ '- 1' | int(7) }} {{ 'z' | int(7, 36) }}|"
+                       "{{ '٣٤' | int }} {{ '３' | int }} {{ '𝟘𝟡𝟙' | int }} {{ '²' | int(7) }} {{ '٣.٥' | float }} {{ ' -٣.٥ ' | int }}|"
+                       "{{ '1_0.5' | float }} {{ '1_.5' | float(7) }} {{ '1e1_0' | float }} {{ '.5' | float }} {{ '5.' | float }} "
+                       "{{ '.' | float(7) }} {{ '-inf' | float }} {{ 'Infinity' | float }} {{ 'nan(1)' | float(7) }} {{ '+nan' | float }} "
+                       "{{ '1e400' | float }} {{ '1e-400' | float }} {{ '+-1' | float(7) }} {{ '0x1p3' | float(7) }} {{ '' | float(7) }}|"
+                       "{{ 'inf' | int(7) }} {{ '1e400' | int(7) }} {{ 'nan' | int(7) }} {{ none | int(5) }} {{ [] | int(5) }} "
+                       "{{ '9223372036854775807' | int }} {{ '-9223372036854775808' | int }} {{ -1e18 | int }}",
+    "ascii and pprint": "{{ '%a %5a %.3a' % ('é', 'ab', 'éé') }}|{{ '%a' % [['é', '😀\n']] }}|{{ '{!a}'.format('é') }}|{{ '%r' % 'é' }}|"
+                        "{{ {'b': 1, 'A': 2, 'c': {'z': 1, 'y': 2}} | pprint }}|{{ [{2: 1, 1: 2}] | pprint }}|{{ {'a': 1, 1: 2, none: 3} | pprint }}",
+    "fields of format": "{{ '{0.x}|{0[x]}|{0.x!r}|{0.x!s}'.format({'y': 3}) }}|{{ '{0[5]}'.format([1]) }}|{{ '{0.y}'.format({'y': 3}) }}",
+    "titles swapped": "{{ 'ǅ ǆ Ǆ ªº aⅠⓐ'.swapcase() }}",
     "loops": "{% for x in 'abcd' %}{{ loop.revindex }}{{ loop.revindex0 }}"
              "{{ loop.depth }}{{ loop.depth0 }}{{ loop.previtem }}"
              "{{ loop.nextitem }}{{ loop.cycle(1, 2, 3) }}"
