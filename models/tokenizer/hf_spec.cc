@@ -180,7 +180,14 @@ class TokenAdder {
     const bool normalized = !is_model_ && IsTrue(Member(token, "normalized"));
     const bool stable = IsStable(text, *spec_);
     const bool special = IsTrue(Member(token, "special"));
-    if (normalized && !stable && !special) {
+    const bool strips_left = IsTrue(Member(token, "lstrip"));
+    const bool strips_right = IsTrue(Member(token, "rstrip"));
+    const bool single_word = IsTrue(Member(token, "single_word"));
+    const bool plain = !strips_left && !strips_right && !single_word;
+    // SentencePiece's normaliser changes spaces alone.
+    const bool changed = normalized && !stable && !special;
+    if (changed &&
+        (!plain || spec_->kind != TokenizerSpec::Kind::kSentencePiece)) {
       return UnsupportedJson(
           absl::StrCat("added token ", Quoted(text), " is normalized"));
     }
@@ -190,13 +197,11 @@ class TokenAdder {
     entry.type = special || entry.type == TokenType::kControl
                      ? TokenType::kControl
                      : TokenType::kUserDefined;
-    entry.strips_left = IsTrue(Member(token, "lstrip"));
-    entry.strips_right = IsTrue(Member(token, "rstrip"));
-    entry.single_word = IsTrue(Member(token, "single_word"));
-    entry.normalized = normalized && stable;
-    if (entry.strips_left || entry.strips_right || entry.single_word) {
-      entry.within_run = false;
-    }
+    entry.strips_left = strips_left;
+    entry.strips_right = strips_right;
+    entry.single_word = single_word;
+    entry.normalized = changed || (normalized && stable);
+    entry.within_run = changed || (entry.within_run && plain);
     return absl::OkStatus();
   }
 

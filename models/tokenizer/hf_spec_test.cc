@@ -373,14 +373,52 @@ TEST(HfSpecTest, NormalizedTokensOfSentencePiece) {
         {{"id", 260}, {"content", text}, {"normalized", true}});
     return CodeFrom(files);
   };
-  EXPECT_EQ(code(SentencePiece(), "<t>"), "unsupported_tokenizer");
+  EXPECT_EQ(code(SentencePiece(), "<t>"), "");
   Json gemma = SentencePiece();
   gemma["tokenizer.json"]["normalizer"]["normalizers"].erase(0);
   EXPECT_EQ(code(gemma, "<t>"), "");
-  EXPECT_EQ(code(gemma, "< t>"), "unsupported_tokenizer");
+  EXPECT_EQ(code(gemma, "< t>"), "");
   const Json metaspace =
       Metaspace({{"type", "Metaspace"}, {"replacement", "\u2581"}});
   EXPECT_EQ(code(metaspace, "< t>"), "");
+  for (const char* flag : {"lstrip", "rstrip", "single_word"}) {
+    Json files = SentencePiece();
+    files["tokenizer.json"]["added_tokens"].push_back(
+        {{"id", 260}, {"content", "<t>"}, {"normalized", true}, {flag, true}});
+    EXPECT_EQ(CodeFrom(files), "unsupported_tokenizer") << flag;
+  }
+}
+
+// A token that the normaliser changes is found as it becomes: behind the space
+// that Prepend adds, or another. It is a word of its run, and decodes to its
+// own text.
+TEST(HfSpecTest, NormalizedTokensAreFoundInNormalizedText) {
+  using Ids = std::vector<int32_t>;
+  const auto encoded = [](const Json& files, std::string_view text) {
+    const auto tokenizer = Tokenizer::Create(Spec(files));
+    Ids ids;
+    EXPECT_TRUE(
+        (*tokenizer)->Encode(text, Tokenizer::Special::kPlain, &ids).ok());
+    return ids;
+  };
+  Json files = SentencePiece();  // "\u2581" is 2, and "\u2581a" 3
+  files["tokenizer.json"]["model"]["vocab"]["<"] = 260;
+  files["tokenizer.json"]["added_tokens"].push_back(
+      {{"id", 261}, {"content", "<"}, {"normalized", true}});
+  files["tokenizer.json"]["added_tokens"].push_back(
+      {{"id", 262}, {"content", "a a"}, {"normalized", true}});
+  EXPECT_EQ(encoded(files, "<a <a<"), (Ids{260, 1, 260, 1, 4 + '<'}));
+  EXPECT_EQ(encoded(files, "<a a"), (Ids{260, 1, 3}));
+  EXPECT_EQ(encoded(files, "a a a"), (Ids{261, 3}));
+  const auto tokenizer = Tokenizer::Create(Spec(files));
+  EXPECT_EQ(*(*tokenizer)->Decode({1, 260, 261}, Tokenizer::Special::kPlain),
+            "a<a a");
+  files["tokenizer.json"]["normalizer"]["normalizers"].erase(0);
+  EXPECT_EQ(encoded(files, "<a a a"), (Ids{260, 261, 3}));
+  EXPECT_EQ(encoded(files,
+                    "a\u2581"
+                    "a"),
+            Ids{261});
 }
 
 // As transformers has it: special_tokens_map.json counts unless

@@ -109,7 +109,10 @@ class SentencePiece : public TextModel {
     for (size_t i = 0; i < spec.tokens.size(); ++i) {
       const TokenEntry& token = spec.tokens[i];
       if (token.type == TokenType::kUserDefined && token.within_run) {
-        words.emplace_back(token.text, static_cast<int32_t>(i));
+        const bool escapes = token.normalized;
+        words.emplace_back(
+            escapes ? Escape(token.text, /*first_run=*/true) : token.text,
+            static_cast<int32_t>(i));
       }
       if (token.type == TokenType::kNormal && !token.text.empty()) {
         normal.push_back(static_cast<int32_t>(i));

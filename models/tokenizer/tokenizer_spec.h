@@ -39,8 +39,8 @@ struct TokenEntry {
   bool strips_right = false;
   bool single_word = false;  // matched if no character of a word is beside it
   bool normalized = false;   // matched in the text as the normaliser leaves it
-  // A user-defined token of SentencePiece itself: spelled with U+2581 for
-  // spaces, it is matched where they have become that, and ends no run.
+  // A user-defined token that is matched where spaces have become U+2581, as it
+  // is spelled or, `normalized`, as its text becomes, too. It ends no run.
   bool within_run = false;
 };
 
