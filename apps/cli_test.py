@@ -541,14 +541,14 @@ class WrongModelTest(Case):
         tokens = self.path("tokens", b"1 384")
         self.refuse(3, "invalid_token", "generate", "-m", model, "--tokens",
                     tokens)
-        # A word does.
+        # A word does; behind it the special token is 385.
         self.change("tokenizer.json", lambda file: file["model"]["vocab"]
-                    .update({"beyond": 385}))
+                    .update({"beyond": 384}))
         args = ["generate", "-m", model, "-p", "a"]
         message = self.refuse(3, "invalid_vocab", *args)
         self.assertIn("386 tokens", message)
         self.assertIn("384 rows", message)
-        self.assertIn("word 385", message)
+        self.assertIn("word 384", message)
         self.assertIn(message.split(": ", 1)[-1].strip(),
                       self.document("inspect", model)["cannot_run"])
 
