@@ -8,6 +8,8 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 #include "absl/strings/ascii.h"
@@ -97,6 +99,9 @@ class SentencePiece : public TextModel {
   }
 
  private:
+  // By an unused token, the bytes of the first of the two that it merges.
+  using LeftBytes = std::unordered_map<int32_t, uint32_t>;
+
   // The cuts of a run into pieces that merge apart: none, before each U+2581
   // that follows another character, or before each U+2581.
   enum class Split { kNowhere, kAtWords, kAtSpaces };
@@ -116,6 +121,13 @@ class SentencePiece : public TextModel {
       }
       if (token.type == TokenType::kNormal && !token.text.empty()) {
         normal.push_back(static_cast<int32_t>(i));
+      }
+      // Merges of an unused token lead to others; its parts come out of it.
+      if (token.type == TokenType::kUnused && by_score_ &&
+          !token.text.empty() &&
+          token.text.size() > Utf8At(token.text, 0).bytes) {
+        normal.push_back(static_cast<int32_t>(i));
+        unused_.insert(static_cast<int32_t>(i));
       }
     }
     words_ = SpecialMatcher(std::move(words));
@@ -198,19 +210,25 @@ class SentencePiece : public TextModel {
                            std::vector<int32_t>* ids) const {
     const std::string_view text(piece.data(), piece.size());
     const size_t before = ids->size();
+    LeftBytes lefts;
     return MergeInWindows(
         text.size(), merger,
         [&](size_t begin, size_t end) {
-          MergeCharacters(text, begin, end, merger);
+          MergeCharacters(text, begin, end, merger, &lefts);
           return absl::OkStatus();
         },
         [&] { ids->resize(before); },
-        [&](const Symbol& symbol) { return Spell(text, symbol, ids); }, look);
+        [&](const Symbol& symbol) {
+          return unused_.contains(symbol.id)
+                     ? SpellParts(text, symbol, lefts, ids)
+                     : Spell(text, symbol, ids);
+        },
+        look);
   }
 
   // Merges the characters that begin in bytes `begin` to `end` of a piece.
   void MergeCharacters(std::string_view text, size_t begin, size_t end,
-                       Merger* merger) const {
+                       Merger* merger, LeftBytes* lefts) const {
     merger->Clear();
     for (size_t i = begin; i < end;) {
       const size_t bytes = Utf8At(text, i).bytes;
@@ -219,10 +237,39 @@ class SentencePiece : public TextModel {
                   token ? token->id : kNoToken);
       i += bytes;
     }
-    merger->Run([this, text](const Symbol& left, const Symbol& right) {
+    merger->Run([&](const Symbol& left, const Symbol& right) {
       if (!by_score_) return merges_.Find(left.id, right.id);
-      return Find(text.substr(left.begin, left.bytes + right.bytes));
+      const auto token =
+          Find(text.substr(left.begin, left.bytes + right.bytes));
+      if (token && unused_.contains(token->id)) {
+        (*lefts)[token->id] = left.bytes;
+      }
+      return token;
     });
+  }
+
+  // Appends the tokens of an unused one: those of the two of which it was last
+  // seen to merge, as SentencePiece has it.
+  absl::Status SpellParts(std::string_view text, const Symbol& symbol,
+                          const LeftBytes& lefts,
+                          std::vector<int32_t>* ids) const {
+    std::vector<Symbol> parts = {symbol};
+    while (!parts.empty()) {
+      const Symbol part = parts.back();
+      parts.pop_back();
+      const auto left = lefts.find(part.id);
+      if (left == lefts.end()) {
+        RETURN_IF_ERROR(Spell(text, part, ids));
+        continue;
+      }
+      const auto add = [&](uint32_t begin, uint32_t bytes) {
+        const auto token = Find(text.substr(begin, bytes));
+        parts.push_back({begin, bytes, token ? token->id : kNoToken});
+      };
+      add(part.begin + left->second, part.bytes - left->second);
+      add(part.begin, left->second);
+    }
+    return absl::OkStatus();
   }
 
   // Appends a token, or byte tokens if the symbol is no token.
@@ -253,6 +300,7 @@ class SentencePiece : public TextModel {
 
   FlatMap<std::string, Merge> tokens_;  // by text
   SpecialMatcher words_;                // the tokens within_run
+  std::unordered_set<int32_t> unused_;  // tokens_ that never come out
   MergeTable merges_;                   // unless by_score_
   bool by_score_ = false;
   std::array<int32_t, 256> byte_ids_;  // kNoToken if there are none

@@ -117,6 +117,30 @@ TEST(SentencePieceSpecTest, FindsUserDefinedSymbolsWithinARun) {
   expect("a   a", {kSpaceA, kSpaces, kSpaceA});
 }
 
+// An unused piece merges like others, but comes out as the pieces of which it
+// was made.
+TEST(SentencePieceSpecTest, UnusedPiecesComeOutAsTheirParts) {
+  const auto tokenizer = Tokenizer::Create(
+      *SpecFromSentencePiece(Model() + Piece("b", -3, TokenType::kNormal) +
+                             Piece("ab", -0.1f, TokenType::kUnused) +
+                             Piece("abb", -0.2f, TokenType::kUnused) +
+                             Piece("abbc", -0.3f, TokenType::kNormal)));
+  ASSERT_TRUE(tokenizer.ok()) << tokenizer.status();
+  constexpr int32_t kSpace = 259, kA = 260, kB = 262, kAbbc = 265;
+  const auto expect = [&](const std::string& text,
+                          const std::vector<int32_t>& want) {
+    std::vector<int32_t> ids;
+    ASSERT_TRUE(
+        (*tokenizer)->Encode(text, Tokenizer::Special::kPlain, &ids).ok());
+    EXPECT_EQ(ids, want) << text;
+    EXPECT_EQ(*(*tokenizer)->Decode(ids, Tokenizer::Special::kPlain), text);
+  };
+  expect("ab", {kSpace, kA, kB});
+  expect("abb", {kSpace, kA, kB, kB});
+  expect("abbc", {kSpace, kAbbc});
+  expect("abbabbc", {kSpace, kA, kB, kB, kAbbc});
+}
+
 TEST(SentencePieceSpecTest, OtherKindsAreRefused) {
   EXPECT_EQ(CodeFrom(Model()), "");
   EXPECT_EQ(CodeFrom(Model(Number(3, 1))), "unsupported_tokenizer");
