@@ -669,14 +669,18 @@ class NotesTest(BookCase):
 
 
 class ReadHereTest(BookCase):
-    """The passages that drew most of an answer's attention."""
+    """The passages to which a question attends more than others do."""
 
-    def ask(self, *flags):
+    # Weights that are random look somewhere for long questions alone.
+    LONG = ["".join(chr(33 + (at * step) % 90) for at in range(1, 121))
+            for step in (37, 53)]
+
+    def ask(self, *flags, questions=LONG):
         text = BOOK[:5000]
         book = self.path("fits.txt", text)
         document = self.document(
-            "ask", book, "what is six?", "one?", "-m", CHAT, "-c", "4000", "-n",
-            "24", "--ignore-eos", "--no-cache", *flags)
+            "ask", book, *questions, "-m", CHAT, "-c", "4000", "-n", "24",
+            "--ignore-eos", "--no-cache", *flags)
         return text.decode(), document["output"]
 
     def test_they_are_passages_of_the_text(self):
@@ -713,11 +717,27 @@ class ReadHereTest(BookCase):
 
     def test_they_are_said_beside_the_answer(self):
         book = self.path("fits.txt", BOOK[:5000])
-        result = run("ask", book, "six?", "-m", CHAT, "-c", "4000", "-n", "8",
-                     "--no-cache")
-        self.assertEqual(result.returncode, 0, result.stderr)
-        self.assertIn(b"\nread here: ", result.stderr)
-        self.assertNotIn(b"read here", result.stdout)
+        for question, said in (
+                (self.LONG[0], b"\nread here: "),
+                ("What is this text about?",
+                 b"\nread here: the question drew no passage more than others "
+                 b"do\n")):
+            result = run("ask", book, question, "-m", CHAT, "-c", "4000", "-n",
+                         "8", "--no-cache")
+            self.assertEqual(result.returncode, 0, result.stderr)
+            self.assertIn(said, result.stderr)
+            self.assertNotIn(b"read here", result.stdout)
+
+    def test_a_question_that_looks_nowhere_has_none(self):
+        for question in ("What is this text about?", "What is the text about?"):
+            _, outputs = self.ask(questions=[question])
+            self.assertEqual(outputs[0]["read_here"], [], question)
+
+    def test_other_questions_count(self):
+        _, alone = self.ask(questions=self.LONG[:1])
+        _, beside = self.ask()
+        self.assertEqual(alone[0]["text"], beside[0]["text"])
+        self.assertNotEqual(alone[0]["read_here"], beside[0]["read_here"])
 
 
 if __name__ == "__main__":

@@ -72,6 +72,21 @@ using Progress = std::function<bool(uint64_t done, uint64_t total)>;
 // Takes the logits of the token after ids[index].
 using OnRow = std::function<bool(size_t index, const float* logits)>;
 
+// A question about a text, as tiercel_reading has it.
+struct Reading {
+  size_t begin = 0;
+  size_t end = 0;
+  size_t asked = 0;
+  size_t answer = 0;
+  std::vector<std::vector<int32_t>> others = {};
+};
+// The share of each run of the text in what a question attended to more than
+// others did, and the excess (tiercel_reading).
+struct Attention {
+  std::vector<float> shares = {};
+  double excess = 0;
+};
+
 // Limits for a text, as tiercel_text_limits has them.
 struct TextLimits {
   size_t most_tokens = 0;
@@ -582,19 +597,37 @@ class Session {
           return tiercel_session_token_seconds(get(), seconds, size, error);
         });
   }
-  // The share of each run of the text in what the answer attended to.
-  std::vector<float> attended(size_t begin, size_t end, size_t asked,
-                              size_t answer, const Progress& progress = {}) {
-    const size_t tokens = end - std::min(begin, end);
-    return internal::fill<std::vector<float>>(
+  Attention attended(const Reading& in, const Progress& progress = {}) {
+    std::vector<const int32_t*> ids;
+    std::vector<size_t> sizes;
+    for (const std::vector<int32_t>& other : in.others) {
+      ids.push_back(other.data());
+      sizes.push_back(other.size());
+    }
+    auto reading = defaults<tiercel_reading>();
+    reading.begin = in.begin;
+    reading.end = in.end;
+    reading.asked = in.asked;
+    reading.answer = in.answer;
+    reading.others = ids.data();
+    reading.other_sizes = sizes.data();
+    reading.num_others = ids.size();
+    Attention found;
+    reading.excess = &found.excess;
+    const size_t tokens = in.end - std::min(in.begin, in.end);
+    found.shares = internal::fill<std::vector<float>>(
         tokens / TIERCEL_RUN_TOKENS + 1,
         [&](float* shares, size_t* size, auto* error) {
           return internal::make_whole(progress, [&](auto callback, void* user) {
-            return tiercel_session_attended(get(), begin, end, asked, answer,
-                                            callback, user, shares, size,
-                                            error);
+            return tiercel_session_attended_beside(get(), &reading, callback,
+                                                   user, shares, size, error);
           });
         });
+    return found;
+  }
+  std::vector<float> attended(size_t begin, size_t end, size_t asked,
+                              size_t answer, const Progress& progress = {}) {
+    return attended(Reading{begin, end, asked, answer}, progress).shares;
   }
 
   // May be called from any thread during a call, which then throws an Error

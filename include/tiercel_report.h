@@ -1,4 +1,4 @@
-/* Reports: what a session did, how long it took, and what its answer attended
+/* Reports: what a session did, how long it took, and what a question attends
  * to. Part of tiercel.h, which has the conventions. */
 #ifndef TIERCEL_REPORT_H_
 #define TIERCEL_REPORT_H_
@@ -93,22 +93,48 @@ tiercel_session_token_seconds(const tiercel_session* session, double* seconds,
  * session's first token is at position 0. */
 enum { TIERCEL_RUN_TOKENS = 32 };
 
-/* Estimates, from the means of keys, which parts of a text an answer that the
- * session holds attended to. The text is the tokens [begin, end), the question
- * [asked, answer), the answer the tokens from `answer` on; at least one other
- * token must stand between text and question. shares[i] is the excess of the
- * answer's attention to the i-th run over that of the tokens between text and
- * question, which cannot know the question. The runs are those that lie wholly
- * in the text; the shares sum to 1, or to 0. Only tokens that were read or
- * generated count. The tokens behind the text are computed once more, which
- * takes as long as reading them. The session holds the same tokens afterwards;
- * after an error the next call may have to compute the KV of some again. Not
- * available under a policy's plain form, nor over tokens of
- * tiercel_session_fill. Attention to a passage does not prove that the answer
+/* A question about a text, both among the tokens that a session holds. */
+typedef struct tiercel_reading {
+  size_t struct_size;
+  size_t begin; /* the text: the tokens [begin, end) */
+  size_t end;
+  size_t asked;  /* above `end`: where the question begins */
+  size_t answer; /* where it and all that precedes its answer ends; below the
+                  * number of tokens held */
+  /* Other questions about the text: the tokens of each, as they would stand
+   * from `asked` on. NULL if there are none. */
+  const int32_t* const* others;
+  const size_t* other_sizes;
+  size_t num_others;
+  /* If not NULL, is set to the excess of which the shares are shares: 0 if the
+   * question attends as the others do, 1 if every head attends to one run
+   * alone, where the others attend to all alike. The shares of a small excess
+   * say little: that of a short question about another text is mostly below
+   * 0.08. */
+  double* excess;
+} tiercel_reading;
+
+/* Estimates, from the means of keys, which parts of a text a question attends
+ * to. shares[i] is the excess of its attention to the i-th run over that of the
+ * tokens between text and question, and over the mean of the other questions:
+ * some passages draw every question. The runs are those that lie wholly in the
+ * text; the shares sum to 1, or to 0. Only tokens that were read or generated
+ * count. The tokens behind the text are computed once more, and those of the
+ * other questions, which takes as long as reading them. The session holds the
+ * same tokens afterwards; after an error the next call may have to compute the
+ * KV of some again. Not available under a policy's plain form, nor over tokens
+ * of tiercel_session_fill. Attention to a passage does not prove that an answer
  * follows from it.
  *
  * `shares` may be NULL if *size is 0; *size counts shares. Progress is in
- * tokens. */
+ * tokens. TIERCEL_INVALID_INPUT: "context_length_exceeded", "invalid_token",
+ * for another question. */
+TIERCEL_API tiercel_status tiercel_session_attended_beside(
+    tiercel_session* session, const tiercel_reading* reading,
+    tiercel_progress progress, void* user_data, float* shares, size_t* size,
+    tiercel_error* error);
+
+/* tiercel_session_attended_beside, without other questions. */
 TIERCEL_API tiercel_status tiercel_session_attended(
     tiercel_session* session, size_t begin, size_t end, size_t asked,
     size_t answer, tiercel_progress progress, void* user_data, float* shares,

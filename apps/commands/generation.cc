@@ -265,12 +265,11 @@ absl::StatusOr<std::vector<double>> Generator::LogProbabilities(
   return likely;
 }
 
-absl::StatusOr<std::vector<float>> Generator::Attended(size_t begin, size_t end,
-                                                       size_t asked,
-                                                       size_t answer) {
+absl::StatusOr<tiercel::Attention> Generator::Attended(
+    const tiercel::Reading& reading) {
   Progress progress(options_->progress, "looking where it read", "tokens",
                     "tok/s");
-  return session_.Attended(begin, end, asked, answer, progress.Callback());
+  return session_.Attended(reading, progress.Callback());
 }
 
 namespace {

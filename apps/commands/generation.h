@@ -90,10 +90,10 @@ class Generator {
   // The number of layers of the last prompt that are on disk; a later run can
   // go on behind them.
   int32_t KeptLayers() const { return session_.KeptLayers(); }
-  // The attention of the answer to a text, tokens [begin, end) of a prompt
-  // whose tokens from `asked` on ask about it (tiercel_session_attended).
-  absl::StatusOr<std::vector<float>> Attended(size_t begin, size_t end,
-                                              size_t asked, size_t answer);
+  // The shares of a text in what a question attends to
+  // (tiercel_session_attended_beside).
+  absl::StatusOr<tiercel::Attention> Attended(const tiercel::Reading& reading);
+  size_t Length() const { return session_.Length(); }
   // Warnings that were said when it was opened, and are in no report.
   const std::vector<std::string>& warnings() const { return warnings_; }
   // The report of the last Continue, also where it failed.

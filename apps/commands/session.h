@@ -61,11 +61,10 @@ class Session {
     return TriedIn(
         session_, [&] { session_.score(ids, rows_per_step, Watched(on_row)); });
   }
-  absl::StatusOr<std::vector<float>> Attended(size_t begin, size_t end,
-                                              size_t asked, size_t answer,
+  absl::StatusOr<tiercel::Attention> Attended(const tiercel::Reading& reading,
                                               const ProgressFn& progress) {
     return TriedIn(session_, [&] {
-      return session_.attended(begin, end, asked, answer, Watched(progress));
+      return session_.attended(reading, Watched(progress));
     });
   }
 

@@ -268,7 +268,7 @@ absl::Status Ask(const Options& asked) {
     // A plain form does not read as the model does, so no passages are shown.
     if (options.sampling.plain) continue;
     prompts.back().read_here = [&, i](Generator& generator) {
-      return PassagesRead(model, generator, (*tokens)[i], options.questions[i],
+      return PassagesRead(model, generator, (*tokens)[i], options.questions, i,
                           book);
     };
   }

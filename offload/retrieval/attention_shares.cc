@@ -69,7 +69,27 @@ void AttentionShares::Begin(int64_t first, int64_t last) {
   weights_.resize(static_cast<size_t>(runs_ * kRun / shape_.Chunk()));
   const int64_t heads = int64_t{shape_.layers} * shape_.heads;
   before_.assign(static_cast<size_t>(heads * runs_), 0);
-  answer_.assign(before_.size(), 0);
+  question_.assign(before_.size(), 0);
+  another_.assign(before_.size(), 0);
+  others_.assign(before_.size(), 0);
+  others_read_ = 0;
+  counted_ = Rows::kNone;
+}
+
+void AttentionShares::Count(Rows rows) {
+  if (counted_ == Rows::kOfAnother) {
+    for (size_t i = 0; i < others_.size(); ++i) {
+      others_[i] += std::exchange(another_[i], 0.0f);
+    }
+    ++others_read_;
+  }
+  counted_ = rows;
+}
+
+std::vector<float>& AttentionShares::Peaks() {
+  return counted_ == Rows::kOfTheQuestion ? question_
+         : counted_ == Rows::kOfAnother   ? another_
+                                          : before_;
 }
 
 absl::Status AttentionShares::BeginStep(int64_t /*end*/, int64_t rows,
@@ -82,7 +102,7 @@ absl::Status AttentionShares::BeginStep(int64_t /*end*/, int64_t rows,
 absl::Status AttentionShares::KeepQueries(Stream& stream, int /*layer*/,
                                           int64_t first_row, int64_t rows,
                                           DevicePtr<const float> q) {
-  if (counted_ == Rows::kOther) return absl::OkStatus();
+  if (counted_ == Rows::kNone) return absl::OkStatus();
   const KvConvertParams::Run run = {
       q.As<const std::byte>(),
       (queries_.data() + first_row * QueryWidth(shape_)).As<std::byte>(), rows};
@@ -95,14 +115,13 @@ absl::Status AttentionShares::KeepQueries(Stream& stream, int /*layer*/,
 
 absl::Status AttentionShares::AfterLayer(Stream& stream, int layer,
                                          const KvPages& kv) {
-  if (counted_ == Rows::kOther) return absl::OkStatus();
+  if (counted_ == Rows::kNone) return absl::OkStatus();
   const int64_t begin = first_ * kRun;
   digests_.Truncate(begin);  // it has the means of another layer
   KvPages text = kv;
   text.end = begin + runs_ * kRun;
   RETURN_IF_ERROR(digests_.Update(stream, /*layer=*/0, text, /*rows=*/0));
-  std::vector<float>& peaks =
-      counted_ == Rows::kOfTheAnswer ? answer_ : before_;
+  std::vector<float>& peaks = Peaks();
   const int head_dim = shape_.layout.head_dim;
   const int64_t before = begin / shape_.Chunk() - digests_.shape().FirstChunk();
   const int64_t stride = Stride(shape_);
@@ -143,33 +162,39 @@ void AttentionShares::Divide(std::span<const float> scores, float* peaks) {
   }
 }
 
-std::vector<double> AttentionShares::Shares() const {
+AttentionShares::Found AttentionShares::Shares() const {
   const AttentionShares* const all[] = {this};
   return SharesOf(all);
 }
 
-std::vector<double> AttentionShares::SharesOf(
+AttentionShares::Found AttentionShares::SharesOf(
     std::span<const AttentionShares* const> parts) {
   constexpr double kLittle = 0.001;
+  const double others = std::max(parts.front()->others_read_, 1);
   const int64_t runs = parts.front()->runs_;
   std::vector<double> shares(static_cast<size_t>(runs));
+  int64_t heads = 0;
   // The order of the sums is that of one instance that has all heads.
   for (int layer = 0; layer < parts.front()->shape_.layers; ++layer) {
     for (const AttentionShares* part : parts) {
       const int64_t width = part->shape_.heads * runs;
+      heads += part->shape_.heads;
       for (int64_t i = 0; i < width; ++i) {
         const auto at = static_cast<size_t>(layer * width + i);
-        const double answer = part->answer_[at];
+        const double question = part->question_[at];
+        const double rest =
+            std::max(double{part->before_[at]}, part->others_[at] / others);
         shares[static_cast<size_t>(i % runs)] +=
-            answer *
-            std::log((answer + kLittle) / (part->before_[at] + kLittle));
+            question * std::log((question + kLittle) / (rest + kLittle));
       }
     }
   }
   double sum = 0;
   for (double& share : shares) sum += share = std::max(share, 0.0);
   for (double& share : shares) share = sum > 0 ? share / sum : 0;
-  return shares;
+  const double most =
+      static_cast<double>(heads) * std::log(static_cast<double>(runs));
+  return {std::move(shares), most > 0 ? sum / most : 0};
 }
 
 }  // namespace tiercel

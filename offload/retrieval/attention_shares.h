@@ -14,18 +14,22 @@
 
 namespace tiercel {
 
-// It observes steps, and finds the parts of a text to which the rows of an
-// answer attend more than rows before the question did. Each row of each query
+// It observes steps, and finds the parts of a text to which the rows of a
+// question attend more than rows that cannot know it: those before the
+// question, and those of other questions in its place. Each row of each query
 // head gives the chunks of the text weights that sum to 1: the softmax of its
 // scores of the means of the chunks' keys. With a the most that a row of the
-// answer gave a run of chunks, and b the most that a row before the question
-// gave it, the run has the weight
+// question gave a run of chunks, and b the greater of the most that a row
+// before it gave and of the mean over the other questions of the most that a
+// row of each gave, the run has the weight
 //
 //   the sum over layers and heads of a * log((a + 0.001) / (b + 0.001))
 //
 // or 0 where that is negative; its share is its weight over the sum of all.
-// Most heads attend to the newest tokens, or to the first, whatever the
-// question is: the logarithm leaves these out.
+// Most heads attend to the newest tokens, to the first, or to a passage that
+// draws every question: the logarithm leaves these out. Rankers by attention
+// compare with a query without content (In-Context Re-ranking, Chen et al.
+// 2024, section 3).
 //
 // Steps have at most kMaxStepRows rows, and come after the text.
 class AttentionShares final : public StepObserver {
@@ -48,13 +52,14 @@ class AttentionShares final : public StepObserver {
       DeviceMemory& memory, const Shape& shape);
 
   // Starts anew on a text of the runs [first, last), all whole: run i has the
-  // positions from i * kRun on. Takes two floats of host memory for each run of
-  // each query head of each layer.
+  // positions from i * kRun on. Takes four floats of host memory for each run
+  // of each query head of each layer.
   void Begin(int64_t first, int64_t last);
 
-  // Says what the rows of the following steps are.
-  enum class Rows { kBeforeTheQuestion, kOfTheAnswer, kOther };
-  void Count(Rows rows) { counted_ = rows; }
+  // Says what the rows of the following steps are. Each call with kOfAnother
+  // begins another question.
+  enum class Rows { kBeforeTheQuestion, kOfTheQuestion, kOfAnother, kNone };
+  void Count(Rows rows);
 
   absl::Status BeginStep(int64_t end, int64_t rows, bool certain,
                          Cancelled cancelled) override;
@@ -66,16 +71,23 @@ class AttentionShares final : public StepObserver {
   void Abandon() override {}
   void Truncate(int64_t /*end*/) override {}
 
-  // The share of each run of the text; they sum to 1, or each is 0.
-  std::vector<double> Shares() const;
-  // The shares over the heads of all `parts`, each of which observed the same
+  struct Found {
+    // One for each run; they sum to 1, or each is 0.
+    std::vector<double> shares;
+    // The sum of the weights, over the logarithm of the number of runs for each
+    // head: 1 if each looked at one run alone, where others look at all alike.
+    double excess = 0;
+  };
+  Found Shares() const;
+  // The same over the heads of all `parts`, each of which observed the same
   // rows for its own heads of every layer, in the order of the heads.
-  static std::vector<double> SharesOf(
-      std::span<const AttentionShares* const> parts);
+  static Found SharesOf(std::span<const AttentionShares* const> parts);
 
  private:
   AttentionShares(const Shape& shape, Digests digests,
                   DeviceArray<float> queries, DeviceArray<float> scores);
+  // The peaks that the rows of a step belong to.
+  std::vector<float>& Peaks();
   // Computes the share of each run by `scores`, one of each chunk, and keeps it
   // in `peaks` where it is more than that of earlier rows.
   void Divide(std::span<const float> scores, float* peaks);
@@ -91,8 +103,11 @@ class AttentionShares final : public StepObserver {
   std::vector<double> weights_;  // [chunks]: e^score for the current row
   // [layers, heads, runs]: the most that a row gave
   std::vector<float> before_;
-  std::vector<float> answer_;
-  Rows counted_ = Rows::kOther;
+  std::vector<float> question_;
+  std::vector<float> another_;  // by the other question that is being read
+  std::vector<float> others_;   // the sums over those that were read
+  int others_read_ = 0;
+  Rows counted_ = Rows::kNone;
   int64_t step_rows_ = 0;
 };
 

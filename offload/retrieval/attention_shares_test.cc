@@ -112,7 +112,7 @@ class AttentionSharesTest : public ::testing::Test {
   std::mt19937 random_{7};
 };
 
-TEST_F(AttentionSharesTest, AreWhatAnswersSeeMoreThanWhatCameBefore) {
+TEST_F(AttentionSharesTest, AreWhatAQuestionSeesMoreThanOthers) {
   const std::vector<Case> cases = {
       {0, 0, 8, 300, {1, 1}},
       {0, 64, 5, 260, {3, 1, 64}},
@@ -121,6 +121,7 @@ TEST_F(AttentionSharesTest, AreWhatAnswersSeeMoreThanWhatCameBefore) {
       {0, 32, 10, 352, {1, 1, 1}},
       {160, 160, 3, 256, {33, 31}},
       {0, 64, 5, 260, {3, 9}, /*context=*/40000},  // means of 32
+      {0, 0, 8, 300, {2, 3, 1, 4, 9}},
   };
   using Rows = AttentionShares::Rows;
   for (const DeviceKind device : {DeviceKind::kCpu, DeviceKind::kRef}) {
@@ -141,15 +142,19 @@ TEST_F(AttentionSharesTest, AreWhatAnswersSeeMoreThanWhatCameBefore) {
       shares.Begin(c.begin / 32, c.begin / 32 + c.runs);
       NormalFloats normal(0.0f, 2.0f);
       const auto peaks = static_cast<size_t>(kLayers * kHeads * c.runs);
-      std::vector<double> before(peaks), answer(peaks);
+      std::vector<double> before(peaks), question(peaks), others(peaks);
+      int others_read = 0;
       int64_t end = c.end;
       for (size_t step = 0; step < c.steps.size(); ++step) {
         const int64_t rows = c.steps[step];
-        // The first step is before the question, the last is the answer.
+        // The first step is before the question, which is the last; between
+        // them are other questions, and rows that do not count.
         const Rows counted = step == 0 ? Rows::kBeforeTheQuestion
-                             : step + 1 < c.steps.size() ? Rows::kOther
-                                                         : Rows::kOfTheAnswer;
+                             : step + 1 == c.steps.size() ? Rows::kOfTheQuestion
+                             : step == 2                  ? Rows::kNone
+                                                          : Rows::kOfAnother;
         shares.Count(counted);
+        std::vector<double> another(peaks);
         ASSERT_TRUE(
             shares.BeginStep(end, rows, true, [] { return false; }).ok());
         for (int layer = 0; layer < kLayers; ++layer) {
@@ -166,25 +171,34 @@ TEST_F(AttentionSharesTest, AreWhatAnswersSeeMoreThanWhatCameBefore) {
           }
           ASSERT_TRUE(
               shares.AfterLayer(*stream, layer, Pages(c, layer, end)).ok());
-          if (counted == Rows::kOther) continue;
+          if (counted == Rows::kNone) continue;
           for (int64_t row = 0; row < rows; ++row) {
             Divide(c, layer, q.data() + row * kHeads * kHeadDim, shape.Chunk(),
-                   step == 0 ? &before : &answer);
+                   counted == Rows::kBeforeTheQuestion ? &before
+                   : counted == Rows::kOfTheQuestion   ? &question
+                                                       : &another);
           }
         }
+        if (counted == Rows::kOfAnother) ++others_read;
+        for (size_t i = 0; i < peaks; ++i) others[i] += another[i];
         shares.Commit(end + rows);
         end += rows;
       }
       std::vector<double> expected(static_cast<size_t>(c.runs));
       for (size_t i = 0; i < peaks; ++i) {
+        const double rest =
+            std::max(before[i], others[i] / std::max(others_read, 1));
         expected[i % expected.size()] +=
-            answer[i] * std::log((answer[i] + 0.001) / (before[i] + 0.001));
+            question[i] * std::log((question[i] + 0.001) / (rest + 0.001));
       }
       double sum = 0;
       for (double& x : expected) sum += x = std::max(x, 0.0);
       // If there is only one run, each row gives it all.
       ASSERT_EQ(sum > 0, c.runs > 1);
-      const std::vector<double> found = shares.Shares();
+      const auto [found, excess] = shares.Shares();
+      const double most =
+          kLayers * kHeads * std::log(static_cast<double>(c.runs));
+      EXPECT_NEAR(excess, c.runs > 1 ? sum / most : 0, 2e-3);
       ASSERT_EQ(found.size(), expected.size());
       double all = 0;
       for (size_t i = 0; i < found.size(); ++i) {
@@ -208,13 +222,13 @@ TEST_F(AttentionSharesTest, KeysThatAreNoNumbersCountForNothing) {
       {.layout = layout_, .layers = 1, .heads = kHeads, .context = 200});
   ASSERT_TRUE(shares.ok()) << shares.status();
   (*shares)->Begin(0, 4);
-  (*shares)->Count(AttentionShares::Rows::kOfTheAnswer);
+  (*shares)->Count(AttentionShares::Rows::kOfTheQuestion);
   const std::vector<float> q(kHeads * kHeadDim,
                              std::numeric_limits<float>::quiet_NaN());
   ASSERT_TRUE((*shares)->BeginStep(200, 1, true, [] { return false; }).ok());
   ASSERT_TRUE((*shares)->KeepQueries(*stream, 0, 0, 1, InPlace(q.data())).ok());
   ASSERT_TRUE((*shares)->AfterLayer(*stream, 0, Pages(c, 0, 200)).ok());
-  EXPECT_EQ((*shares)->Shares(), std::vector<double>(4, 0.0));
+  EXPECT_EQ((*shares)->Shares().shares, std::vector<double>(4, 0.0));
 }
 
 }  // namespace

@@ -104,6 +104,44 @@ TEST_F(AttendedApiTest, RefusesWhatIsNotThere) {
   tiercel_session_free(plain);
 }
 
+TEST_F(AttendedApiTest, ComparesWithOtherQuestions) {
+  std::vector<float> alone(20), beside(20);
+  ASSERT_EQ(Attended(0, 96, 100, 120, &alone), TIERCEL_OK) << error_.message;
+  const std::vector<int32_t> same(ids_.begin() + 100, ids_.begin() + 120);
+  const std::vector<int32_t> other = {9, 8, 7, 6};
+  const int32_t* others[] = {same.data(), other.data()};
+  size_t sizes[] = {same.size(), other.size()};
+  double excess = -1;
+  auto reading = Sized<tiercel_reading>();
+  reading.end = 96;
+  reading.asked = 100;
+  reading.answer = 120;
+  reading.others = others;
+  reading.other_sizes = sizes;
+  reading.excess = &excess;
+  const auto attend = [&](size_t count) {
+    reading.num_others = count;
+    size_t size = beside.size();
+    return tiercel_session_attended_beside(session_, &reading, nullptr, nullptr,
+                                           beside.data(), &size, &error_);
+  };
+  ASSERT_EQ(attend(0), TIERCEL_OK) << error_.message;
+  beside.resize(alone.size());
+  EXPECT_EQ(beside, alone);
+  EXPECT_GT(excess, 0);
+  ASSERT_EQ(attend(1), TIERCEL_OK) << error_.message;
+  EXPECT_EQ(excess, 0);
+  ASSERT_EQ(attend(2), TIERCEL_OK) << error_.message;
+  EXPECT_NE(beside, alone);
+  sizes[1] = 1000000;
+  others[1] = nullptr;
+  EXPECT_EQ(attend(2), TIERCEL_USAGE);
+  EXPECT_STREQ(error_.code, "null_argument");
+  reading.struct_size = 0;
+  EXPECT_EQ(attend(0), TIERCEL_USAGE);
+  EXPECT_STREQ(error_.code, "invalid_struct_size");
+}
+
 // The next call gives the same as if nothing had been stopped.
 TEST_F(AttendedApiTest, CanBeStopped) {
   std::vector<float> shares(20);

@@ -20,6 +20,7 @@ TIERCEL_ENDS_WITH(tiercel_measurement, again_seconds);
 TIERCEL_ENDS_WITH(tiercel_token, top_log_probs);
 TIERCEL_ENDS_WITH(tiercel_sampling, top_log_probs);
 TIERCEL_ENDS_WITH(tiercel_generation, simulated);
+TIERCEL_ENDS_WITH(tiercel_reading, excess);
 TIERCEL_ENDS_WITH(tiercel_batch_entry, progress);
 TIERCEL_ENDS_WITH(tiercel_queue_params, at_once);
 TIERCEL_ENDS_WITH(tiercel_simulation, strict_seed);

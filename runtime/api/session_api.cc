@@ -103,6 +103,18 @@ absl::StatusOr<std::unique_ptr<tiercel_session>> NewHandle(
   return made;
 }
 
+absl::StatusOr<Reading> ReadingOf(const tiercel_reading& in) {
+  RETURN_IF_ERROR(NeedArray("others", in.others, in.num_others));
+  RETURN_IF_ERROR(NeedArray("other_sizes", in.other_sizes, in.num_others));
+  Reading read = {in.begin, in.end, in.asked, in.answer};
+  for (size_t i = 0; i < in.num_others; ++i) {
+    const int32_t* const ids = in.others[i];
+    RETURN_IF_ERROR(NeedArray("others", ids, in.other_sizes[i]));
+    read.others.emplace_back(ids, ids + in.other_sizes[i]);
+  }
+  return read;
+}
+
 }  // namespace
 }  // namespace tiercel
 
@@ -438,36 +450,56 @@ tiercel_status tiercel_session_report(const tiercel_session* session,
   });
 }
 
-tiercel_status tiercel_session_attended(tiercel_session* session, size_t begin,
-                                        size_t end, size_t asked, size_t answer,
-                                        tiercel_progress progress,
-                                        void* user_data, float* shares,
-                                        size_t* size, tiercel_error* error) {
+tiercel_status tiercel_session_attended_beside(tiercel_session* session,
+                                               const tiercel_reading* reading,
+                                               tiercel_progress progress,
+                                               void* user_data, float* shares,
+                                               size_t* size,
+                                               tiercel_error* error) {
   return tiercel::AtBoundary(error, [&](auto& thread) -> absl::Status {
     ASSIGN_OR_RETURN(const auto turn, tiercel::TurnAt(session));
     RETURN_IF_ERROR(tiercel::NeedPlace("shares", shares, size));
+    tiercel_reading in;
+    RETURN_IF_ERROR(tiercel::ReadStruct("reading", reading, &in));
+    ASSIGN_OR_RETURN(const tiercel::Reading read, tiercel::ReadingOf(in));
     if (session->policy_params.form == tiercel::PolicyForm::kPlain) {
       return tiercel::UsageError(
           "invalid_argument",
           "a session under a policy's plain form does not say where it looked");
     }
-    const tiercel::Reading reading = {begin, end, asked, answer};
     ASSIGN_OR_RETURN(const tiercel::PositionRange runs,
-                     tiercel::RunsOf(session->session->sequence(), reading));
+                     tiercel::RunsOf(session->session->sequence(), read));
     const auto count = static_cast<size_t>(runs.end - runs.begin);
     if (*size < count) {  // known before the work
       return tiercel::BufferTooSmall(std::exchange(*size, count), count);
     }
     return tiercel::Stoppable(session, thread, [&]() -> absl::Status {
-      ASSIGN_OR_RETURN(const std::vector<double> found,
-                       session->session->Attended(reading, [&](uint64_t done,
-                                                               uint64_t total) {
-                         return thread.GoesOn(progress, user_data, done, total);
-                       }));
-      const std::vector<float> rounded(found.begin(), found.end());
+      ASSIGN_OR_RETURN(
+          const tiercel::AttentionShares::Found found,
+          session->session->Attended(read, [&](uint64_t done, uint64_t total) {
+            return thread.GoesOn(progress, user_data, done, total);
+          }));
+      const std::vector<float> rounded(found.shares.begin(),
+                                       found.shares.end());
+      if (in.excess != nullptr) *in.excess = found.excess;
       return tiercel::Fill(rounded.data(), rounded.size(), shares, size);
     });
   });
+}
+
+tiercel_status tiercel_session_attended(tiercel_session* session, size_t begin,
+                                        size_t end, size_t asked, size_t answer,
+                                        tiercel_progress progress,
+                                        void* user_data, float* shares,
+                                        size_t* size, tiercel_error* error) {
+  tiercel_reading reading = {};
+  reading.struct_size = sizeof(reading);
+  reading.begin = begin;
+  reading.end = end;
+  reading.asked = asked;
+  reading.answer = answer;
+  return tiercel_session_attended_beside(session, &reading, progress, user_data,
+                                         shares, size, error);
 }
 
 void tiercel_session_cancel(tiercel_session* session) {

@@ -33,10 +33,24 @@ absl::StatusOr<PositionRange> RunsOf(const Sequence& sequence,
   return PositionRange{first, std::max(first, to / kRun)};
 }
 
-absl::StatusOr<std::vector<double>> Session::Attended(const Reading& reading,
-                                                      Progress progress) {
+absl::Status Session::InPlaceOf(size_t from, const std::vector<int32_t>& tokens,
+                                absl::FunctionRef<absl::Status()> read) {
+  const Sequence own = sequence_;
+  const auto length = static_cast<int64_t>(from);
+  const absl::Cleanup restore = [&] {
+    sequence_ = own;
+    sequence_.TruncateKv(length);
+    kv_->Truncate(length);
+  };
+  sequence_.Truncate(from);
+  RETURN_IF_ERROR(Append(tokens.data(), tokens.size()));
+  return read();
+}
+
+absl::StatusOr<AttentionShares::Found> Session::Attended(const Reading& reading,
+                                                         Progress progress) {
   ASSIGN_OR_RETURN(const PositionRange runs, RunsOf(sequence_, reading));
-  if (runs.begin == runs.end) return std::vector<double>();
+  if (runs.begin == runs.end) return AttentionShares::Found();
   if (!sequence_.IsComputed()) {
     return UsageError(
         "invalid_argument",
@@ -62,26 +76,33 @@ absl::StatusOr<std::vector<double>> Session::Attended(const Reading& reading,
       rank->store->Observe(rank->retrieval.get());
     }
   };
-  const auto total = static_cast<uint64_t>(sequence_.pending());
+  const bool knew_logits = !NextLogits().empty();
+  auto total = static_cast<uint64_t>(sequence_.pending());
+  for (const auto& other : reading.others) total += other.size();
+  uint64_t done = 0;
   using Rows = AttentionShares::Rows;
-  const std::pair<Rows, size_t> kParts[] = {
-      {Rows::kOther, reading.end},
-      {Rows::kBeforeTheQuestion, reading.asked},
-      {Rows::kOther, reading.answer},
-      {Rows::kOfTheAnswer, sequence_.tokens().size()}};
-  for (const auto& [rows, part_end] : kParts) {
+  const auto read = [&](Rows rows, size_t until) -> absl::Status {
     for (const auto& rank : kv_->ranks()) rank->shares->Count(rows);
-    while (sequence_.kv_length() < static_cast<int64_t>(part_end)) {
-      if (!progress(total - static_cast<uint64_t>(sequence_.pending()),
-                    total)) {
-        return CancelledError();
-      }
-      const int64_t left =
-          static_cast<int64_t>(part_end) - sequence_.kv_length();
-      RETURN_IF_ERROR(
-          Forward(std::min(left, kMaxStepRows), Phase::kVerify, kNoProgress));
+    while (sequence_.kv_length() < static_cast<int64_t>(until)) {
+      if (!progress(done, total)) return CancelledError();
+      const int64_t step = std::min(
+          static_cast<int64_t>(until) - sequence_.kv_length(), kMaxStepRows);
+      RETURN_IF_ERROR(Forward(step, Phase::kVerify, kNoProgress));
+      done += static_cast<uint64_t>(step);
     }
+    return absl::OkStatus();
+  };
+  RETURN_IF_ERROR(read(Rows::kNone, reading.end));
+  RETURN_IF_ERROR(read(Rows::kBeforeTheQuestion, reading.asked));
+  for (const std::vector<int32_t>& other : reading.others) {
+    RETURN_IF_ERROR(InPlaceOf(reading.asked, other, [&] {
+      return read(Rows::kOfAnother, reading.asked + other.size());
+    }));
   }
+  RETURN_IF_ERROR(read(Rows::kOfTheQuestion, reading.answer));
+  RETURN_IF_ERROR(read(Rows::kNone, sequence_.tokens().size()));
+  // Tokens that came and went took the logits along.
+  if (knew_logits) RETURN_IF_ERROR(CatchUp(Phase::kVerify));
   std::vector<const AttentionShares*> parts;
   for (const auto& rank : kv_->ranks()) {
     if (!rank->IsFirstOfHeads()) continue;

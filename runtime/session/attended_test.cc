@@ -1,4 +1,4 @@
-// The attention of an answer: it is the same wherever the KV lies, and
+// The attention of a question: it is the same wherever the KV lies, and
 // measuring it leaves no trace in the session.
 
 #include <memory>
@@ -21,7 +21,7 @@ class AttendedTest : public RepeatedTextTest<14> {
                                       const Reading& reading) {
     auto shares = session.Attended(reading, kNoProgress);
     EXPECT_TRUE(shares.ok()) << shares.status();
-    return *std::move(shares);
+    return shares->shares;
   }
 };
 
@@ -66,6 +66,47 @@ TEST_F(AttendedTest, LeavesTheLogitsOfASessionThatRested) {
   other->runner().Rest();
   Attended(*session, {0, 320, 330, prompt_->size() - 100});
   session->runner().Rest();
+  EXPECT_EQ(NextLogits(*session), logits);
+}
+
+TEST_F(AttendedTest, OtherQuestionsAreComparedAndLeaveNoTrace) {
+  const auto session = Prefilled(*model_, *prompt_);
+  const Ids tokens = session->sequence().tokens();
+  const std::vector<float> logits = NextLogits(*session);
+  const size_t length = prompt_->size();
+  const Reading alone = {0, 320, 330, length - 100};
+  const std::vector<double> first = Attended(*session, alone);
+  Reading beside = alone;
+  // A question asked as the other one has no excess over it.
+  beside.others = {{tokens.begin() + 330, tokens.end() - 100}};
+  const auto same = session->Attended(beside, kNoProgress);
+  ASSERT_TRUE(same.ok()) << same.status();
+  EXPECT_EQ(same->excess, 0);
+  beside.others = {RandomIds(90, model_->config.vocab), {5, 6, 7}};
+  const std::vector<double> shares = Attended(*session, beside);
+  EXPECT_NE(shares, first);
+  EXPECT_EQ(session->sequence().tokens(), tokens);
+  EXPECT_EQ(NextLogits(*session), logits);
+  EXPECT_EQ(Attended(*session, alone), first);
+  EXPECT_EQ(Attended(*session, beside), shares);
+  EXPECT_EQ(
+      DraftedText(*session, DraftedParams(0.8f, 30), {}),
+      DraftedText(*Prefilled(*model_, *prompt_), DraftedParams(0.8f, 30), {}));
+}
+
+TEST_F(AttendedTest, AnotherQuestionMustFit) {
+  const auto session = Prefilled(*model_, *prompt_);
+  const Ids tokens = session->sequence().tokens();
+  const std::vector<float> logits = NextLogits(*session);
+  Reading reading = {0, 320, 330, prompt_->size() - 100};
+  reading.others = {Ids(100'000, 1)};
+  EXPECT_EQ(CodeOf(session->Attended(reading, kNoProgress).status()),
+            "context_length_exceeded");
+  reading.others = {{1, 2}, {-1}};
+  EXPECT_EQ(CodeOf(session->Attended(reading, kNoProgress).status()),
+            "invalid_token");
+  EXPECT_EQ(session->sequence().tokens(), tokens);
+  ASSERT_TRUE(session->CatchUp(Phase::kVerify).ok());
   EXPECT_EQ(NextLogits(*session), logits);
 }
 

@@ -121,13 +121,14 @@ class Session {
   // Cuts the KV to what a prompt of the same tokens would have left there; the
   // tokens stay.
   void DropProvisional();
-  // The share of the answer's attention that each run of the text gets
+  // The share of the question's attention that each run of the text gets, and
+  // its excess
   // (AttentionShares). Run i has the positions from i * kRun on. The rows from
   // `end` on are computed anew, under no view and in their places: after an
-  // error some of them may be missing. Errors: out_of_memory; those of RunsOf
-  // and of Forward.
-  absl::StatusOr<std::vector<double>> Attended(const Reading& reading,
-                                               Progress progress);
+  // error some of them may be missing. Errors: out_of_memory; those of RunsOf,
+  // of Append and of Forward.
+  absl::StatusOr<AttentionShares::Found> Attended(const Reading& reading,
+                                                  Progress progress);
 
   // ---- Its use ----
 
@@ -157,6 +158,11 @@ class Session {
   absl::Status TryPass(int64_t rows, Phase phase, Progress progress,
                        const View& view, bool certain, bool keeps,
                        Runner::Stop* stop);
+  // Calls `read` while the session holds `tokens` in the place of its own from
+  // `from` on, of which KV is missing afterwards. Errors: those of Append, and
+  // of `read`.
+  absl::Status InPlaceOf(size_t from, const std::vector<int32_t>& tokens,
+                         absl::FunctionRef<absl::Status()> read);
   absl::Status WithPagesBeingSaved(absl::FunctionRef<absl::Status()> step);
   absl::Status SweepBeside(Phase phase,
                            absl::Span<const std::vector<int32_t>> others,
