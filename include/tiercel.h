@@ -5,7 +5,7 @@
  *   tiercel_error.h    statuses, what each error code means, and the log
  *   tiercel_policy.h   policies: the ways in which a session generates
  *   tiercel_plan.h     plans and times of a session before it is made; caches
- *   tiercel_report.h   what a session did; what its answer attended to
+ *   tiercel_report.h   what a session did; what a question attends to
  *
  * Programs that serve several people include tiercel_queue.h, too; those that
  * measure and test include tiercel_lab.h; those that read books
