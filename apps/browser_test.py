@@ -350,6 +350,36 @@ class BrowserTest(Case):
                                            ".textContent"))
         browser.picture("phone-quotation")
 
+    def test_words_are_found_however_they_are_set(self):
+        browser = self.begin()
+        twice = "So it was—they said—a well-known café."
+        self.read("Twice", "", [
+            (1, "One", [twice]), (1, "Two", ["Ah! " + twice, "And he can't go "
+                                             "there… 吾輩は猫が好き"])])
+
+        def found(words, scope=0):
+            return browser.run(f"""(() => {{
+                const place = findWords({json.dumps(words)}, scopes[{scope}]);
+                return place && [book.text.slice(place.begin, place.end),
+                                 place.begin >= scopes[2].begin];
+            }})()""")
+        known = twice[:-1]
+        for words in (known, known.replace("—", " -- "), "s" + known[1:],
+                      known.upper()[:2] + known[2:], known + "!?",
+                      known.replace(" ", "\u00a0"), "[...] " + known,
+                      known.replace("w", "w\u00ad"), known + ",'",
+                      known.replace("é", "e\u0301"),
+                      known.replace("-", "\u2011"), "_" + known + "_ . . ."):
+            for scope in (0, 1, 2):
+                self.assertEqual(found(words, scope), [known, scope == 2],
+                                 words)
+        self.assertEqual(found("he can't go there...", 1),
+                         ["he can't go there…", True])
+        for words in ("and he can", "And He can't go", "an well-known café it",
+                      "a well-known cafe", "it was they said", "吾輩は猫か",
+                      "So it was—they said—a well-known café and"):
+            self.assertIsNone(found(words), words)
+
     def test_a_hostile_document(self):
         browser = self.begin()
         script = "<script>document.title = 2</script>"

@@ -230,6 +230,44 @@ class AskedInPartsTest(BookCase):
         result = run(*command, env=self.env)
         self.assertEqual((result.returncode, result.stdout), (0, b""))
 
+    def test_a_part_quotes_from_itself(self):
+        quoted = '"So it was said of him."'
+        model = told_model.write_gguf(
+            self.path("quotes.gguf"),
+            told_model.path_of("\n", quoted, "<|im_end|>"),
+            names=told_model.tokens([*told_model.SPECIAL, quoted]),
+            types=3 * [told_model.CONTROL] + [told_model.USER] +
+            256 * [told_model.NORMAL])
+        book = self.path("said.txt", b"".join(
+            b"Chapter %d\n\n%sThere so it was said of\xc2\xa0him, too.\n\n" %
+            (i, 12 * b"One two three, four five. Six! ") for i in (1, 2, 3))
+            .replace(b"One two", b"The harbour", 13).replace(
+                b"The harbour", b"One two", 12))
+        command = ["ask", book, "Who?", "Where?", "-m", model, "-c", "1k",
+                   "-n", "8", "--temp", "0", "--repeat-penalty", "1"]
+        document = self.document(*command, env=self.env)
+        parts = [part for part in document["parts"] if part["level"] == 0]
+        places = [part["chapters"] for part in parts]
+        self.assertEqual(len(parts), 6)
+        self.assertEqual(
+            [(one["question"], one["text"], one["found"], one["chapters"])
+             for one in document["quotations"]],
+            [(question, quoted[1:-1], True, place) for question in (0, 1)
+             for place in (*places[:3], places[0])])
+        self.assertEqual(places[:3], [["Chapter %d" % i] for i in (1, 2, 3)])
+        # An answer quotes what the parts that were read have quoted.
+        result = run(*command[:2], "Which harbour?", *command[4:], "--effort",
+                     "700", env=self.env)
+        self.assertIn(quoted.encode() + b": found in the text, Chapter 2\n",
+                      result.stderr)
+        talk = run(*command[:2], *command[4:],
+                   input=b"/chapter 2\nWho?\n/chapter 3\n/places\n/chapter\n"
+                   b"Who?\n/places\n", env=self.env)
+        self.assertEqual(
+            re.findall(rb'"So it was said of him.": (.*)\n', talk.stderr)[:1],
+            [b"found in the text, Chapter 2"])
+        self.assertEqual(talk.stderr.count(b"found in the text, Chapter 1"), 2)
+
     def test_notes_and_places(self):
         notes = self.path("notes.txt")
         result = run("ask", self.book, "Who is it?", "-m", CHAT, "-c", "700",

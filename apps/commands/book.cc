@@ -306,9 +306,13 @@ absl::Status WriteContents(const Options& options, const Model& model,
 }
 
 Json QuotationsIn(const std::string& text, const Document& book) {
+  return PlacedIn(book, reader::QuotationFinder(book.text).Find(text));
+}
+
+Json PlacedIn(const Document& book,
+              const std::vector<reader::Quotation>& found) {
   Json quotations = Json::array();
-  for (const reader::Quotation& quotation :
-       reader::FindQuotations(text, book.text)) {
+  for (const reader::Quotation& quotation : found) {
     Json entry = {{"text", quotation.text}, {"found", quotation.found}};
     if (quotation.found) {
       const reader::Places places =

@@ -10,6 +10,7 @@
 #include "apps/commands/model.h"
 #include "apps/notes/notes.h"
 #include "lib/documents/document.h"
+#include "lib/reader/quotations.h"
 
 namespace tiercel::cli {
 
@@ -50,6 +51,9 @@ absl::Status WriteContents(const Options& options, const Model& model,
 // Looks up the quotations of `text` in the book: [{"text", "found", and if it
 // is found "chapters" and "pages"}].
 Json QuotationsIn(const std::string& text, const document::Document& book);
+// The same of quotations that were looked up.
+Json PlacedIn(const document::Document& book,
+              const std::vector<reader::Quotation>& found);
 // Returns a line for people on each quotation.
 std::vector<std::string> QuotationLines(const Json& quotations);
 

@@ -87,7 +87,7 @@ class Talk {
         subject_(std::move(subject)),
         too_long_(subject_.too_long) {
     if (subject_.summary.empty()) return;
-    said_.push_back({"Summary", subject_.summary, ""});
+    Keep("Summary", subject_.summary);
     before_ = 1;
   }
 
@@ -122,7 +122,27 @@ class Talk {
     std::string question;
     std::string answer;
     std::string place;  // part that the talk was about; empty: all of the text
+    Json quotations;    // in the answer; null: there is no text
   };
+
+  // Keeps an answer with its quotations: `own`, those that were looked up in
+  // the part that the talk is about, and where that lacks them, those of all of
+  // the text.
+  void Keep(const std::string& question, const std::string& answer,
+            const Json& own) {
+    Json quotations;
+    if (subject_.book != nullptr) {
+      quotations = QuotationsIn(answer, *subject_.book);
+      for (size_t i = 0; i < own.size(); ++i) {
+        if (own[i].at("found").get<bool>()) quotations[i] = own[i];
+      }
+    }
+    said_.push_back({question, answer, place_, std::move(quotations)});
+  }
+  void Keep(const std::string& question, const std::string& answer) {
+    Keep(question, answer,
+         chosen_.has_value() ? QuotationsIn(answer, *chosen_) : Json());
+  }
 
   // Answers the question with which the talk begins; if there is none, reads
   // the text ahead of the first question.
@@ -266,8 +286,8 @@ class Talk {
   }
 
   void SayPlaces() {
-    const std::vector<std::string> lines = QuotationLines(
-        QuotationsIn(said_.empty() ? "" : said_.back().answer, *subject_.book));
+    const std::vector<std::string> lines =
+        QuotationLines(said_.empty() ? Json() : said_.back().quotations);
     if (lines.empty()) WriteNote("the last answer quotes nothing\n");
     for (const std::string& line : lines) WriteNote(line + "\n");
   }
@@ -288,11 +308,11 @@ class Talk {
   absl::Status AskParts(const std::string& question) {
     generator_.reset();  // the parts need its memory
     ASSIGN_OR_RETURN(
-        std::string answer,
+        const BookAnswer answer,
         AnswerInParts(options_, model_,
                       chosen_.has_value() ? *chosen_ : *subject_.book, question,
                       too_long_));
-    said_.push_back({question, std::move(answer), place_});
+    Keep(question, answer.text, answer.quotations);
     return absl::OkStatus();
   }
 
@@ -327,7 +347,7 @@ class Talk {
         /*question=*/"", options_.sampling.seed.value_or(0));
     conversation_.Answer(generator_->text(), generator_->thought());
     if (report.ok() || !generator_->text().empty()) {
-      said_.push_back({question, generator_->text(), place_});
+      Keep(question, generator_->text());
     }
     if (!report.ok()) return report.status();
     if (options_.statistics) WriteNote(SummaryOf(*report, options_.sampling));

@@ -12,6 +12,7 @@
 #include "apps/commands/tree.h"
 #include "apps/notes/notes.h"
 #include "apps/terminal/output.h"
+#include "lib/reader/quotations.h"
 #include "lib/reader/text.h"
 #include "lib/status/status_macros.h"
 
@@ -54,6 +55,7 @@ class BookAnswers {
       : options_(options),
         model_(model),
         book_(book),
+        finder_(book.text),
         warnings_(std::move(warnings)) {}
 
   // Makes the answer to a question, and writes it for people.
@@ -61,15 +63,23 @@ class BookAnswers {
                       const absl::Status& too_long);
   // Writes the document and notes.
   absl::Status Finish();
-  const std::string& LastText() const {
-    return answered_.back().answer().writing.text;
+  BookAnswer Last() {
+    return {answered_.back().answer().writing.text,
+            AnswerQuotations(answered_.back().tree)};
   }
 
  private:
   // A line for people on each part that had something: its place, its text.
   std::vector<std::string> Found(const Answered& answered) const;
   absl::Status Write(const Answered& answered);
-  Json Document() const;
+  // The quotations of each text of a tree. A part quotes from itself, and an
+  // answer what parts have quoted, if they have it.
+  std::vector<Json> TreeQuotations(const BookSummary& tree);
+  // The quotations of the last text.
+  Json AnswerQuotations(const BookSummary& tree) {
+    return std::move(TreeQuotations(tree).back());
+  }
+  Json Document();
   reader::Notes Notes() const;
   size_t book_tokens() const { return answered_.front().tree.book_tokens; }
   // The tokens of the parts that were read for one question or more.
@@ -83,6 +93,7 @@ class BookAnswers {
   const Options& options_;
   Model* const model_;
   const document::Document& book_;
+  reader::QuotationFinder finder_;
   std::vector<std::string> warnings_;
   std::vector<Answered> answered_;
 };
@@ -127,6 +138,30 @@ std::vector<std::string> BookAnswers::Found(const Answered& answered) const {
   return lines;
 }
 
+std::vector<Json> BookAnswers::TreeQuotations(const BookSummary& tree) {
+  std::vector<Json> all;
+  std::vector<reader::QuotationFinder::Run> quoted;
+  std::vector<reader::QuotationFinder::Run> parts;
+  for (const BookSummary::Level& level : tree.levels) {
+    const bool is_lowest = &level == &tree.levels.front();
+    if (!is_lowest) quoted.insert(quoted.end(), parts.begin(), parts.end());
+    parts.clear();
+    for (const Node& node : level) {
+      const std::string& text = node.writing.text;
+      const std::vector<reader::Quotation> found =
+          is_lowest ? finder_.Find(text, {{node.begin, node.end}})
+                    : finder_.Find(text, quoted);
+      all.push_back(PlacedIn(book_, found));
+      if (!is_lowest) continue;
+      for (const reader::Quotation& one : found) {
+        if (one.found) quoted.push_back({one.begin, one.end});
+      }
+      if (!text.empty()) parts.push_back({node.begin, node.end});
+    }
+  }
+  return all;
+}
+
 absl::Status BookAnswers::Write(const Answered& answered) {
   const std::string& text = answered.answer().writing.text;
   if (options_.questions.size() > 1) {
@@ -136,7 +171,8 @@ absl::Status BookAnswers::Write(const Answered& answered) {
   if (answered.tree.levels.size() > 1) {
     for (const std::string& line : Found(answered)) WriteNote(line + "\n");
   }
-  for (const std::string& line : QuotationLines(QuotationsIn(text, book_))) {
+  for (const std::string& line :
+       QuotationLines(AnswerQuotations(answered.tree))) {
     WriteNote(line + "\n");
   }
   if (options_.statistics) WriteNote(TookOf(options_, answered.tree));
@@ -160,7 +196,7 @@ size_t BookAnswers::TokensRead() const {
   return read;
 }
 
-Json BookAnswers::Document() const {
+Json BookAnswers::Document() {
   Json outputs = Json::array();
   Json parts = Json::array();
   Json quotations = Json::array();
@@ -178,12 +214,13 @@ Json BookAnswers::Document() const {
          {"cached_tokens", one.tree.spent.cached_tokens()}});
     for (Json& part : PartsOf(book_, one.tree, /*first_token=*/0)) {
       part["question"] = i;
-      for (Json& quotation :
-           QuotationsIn(part.at("text").get<std::string>(), book_)) {
+      parts.push_back(std::move(part));
+    }
+    for (Json& of_text : TreeQuotations(one.tree)) {
+      for (Json& quotation : of_text) {
         quotation["question"] = i;
         quotations.push_back(std::move(quotation));
       }
-      parts.push_back(std::move(part));
     }
     trees.push_back(&one.tree);
     asked += one.asked();
@@ -241,13 +278,13 @@ absl::Status CheckCanAskInParts(const Options& options, Model* model,
   return CheckHasRoom(options, model, book, AnswerForm("?"), too_long);
 }
 
-absl::StatusOr<std::string> AnswerInParts(const Options& options, Model* model,
-                                          const document::Document& book,
-                                          const std::string& question,
-                                          const absl::Status& too_long) {
+absl::StatusOr<BookAnswer> AnswerInParts(const Options& options, Model* model,
+                                         const document::Document& book,
+                                         const std::string& question,
+                                         const absl::Status& too_long) {
   BookAnswers answers(options, model, book, /*warnings=*/{});
   RETURN_IF_ERROR(answers.Answer(question, too_long));
-  return answers.LastText();
+  return answers.Last();
 }
 
 }  // namespace tiercel::cli

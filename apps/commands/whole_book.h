@@ -30,11 +30,17 @@ absl::Status CheckCanAskInParts(const Options& options, Model* model,
                                 const document::Document& book,
                                 const absl::Status& too_long);
 
+// An answer, and its quotations (QuotationsIn).
+struct BookAnswer {
+  std::string text;
+  Json quotations;
+};
+
 // Answers one question so, writes the answer for people, and returns it.
-absl::StatusOr<std::string> AnswerInParts(const Options& options, Model* model,
-                                          const document::Document& book,
-                                          const std::string& question,
-                                          const absl::Status& too_long);
+absl::StatusOr<BookAnswer> AnswerInParts(const Options& options, Model* model,
+                                         const document::Document& book,
+                                         const std::string& question,
+                                         const absl::Status& too_long);
 
 }  // namespace tiercel::cli
 

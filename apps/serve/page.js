@@ -381,28 +381,36 @@ $('text').addEventListener('scroll', () => {
 
 // ---- Quotations ----
 
-const FOLDS = new Map([...'“”„‟«»″'].map((mark) => [mark, '"']).concat(
-    [...'‘’‚‛‹›ʼ'].map((mark) => [mark, "'"])));
+// A character as words are looked up: typesetting alone makes no difference.
+function plainOf(character) {
+  if ('"\'`´“”„‟«»‘’‚‛‹›ʼ′″'.includes(character)) return "'";
+  if (/[_*\p{DI}]/u.test(character)) return '';
+  if (/\s/.test(character)) return ' ';
+  return /[\p{Pd}−]/u.test(character) ? '-' : character.normalize('NFKD');
+}
 
-// A text with one kind of marks and single spaces; a break between paragraphs
-// is a line feed. `from` has the place of each character.
+// A text in plain characters, with single spaces, but none around a dash nor
+// before a mark of punctuation. `from` has the place of each character.
 function folded(text) {
-  const from = new Uint32Array(text.length + 1);
+  const from = [];
   const out = [];
   for (let i = 0; i < text.length;) {
-    from[out.length] = i;
-    if (/\s/.test(text[i])) {
-      let lines = 0;
-      for (; i < text.length && /\s/.test(text[i]); ++i) {
-        lines += text[i] === '\n' ? 1 : 0;
+    const character = String.fromCodePoint(text.codePointAt(i));
+    for (const one of plainOf(character).split('')) {
+      const last = out.at(-1);
+      let place = i;
+      if (one === ' ' && (last === ' ' || last === '-')) continue;
+      if (last === ' ' && '-.,;:!?'.includes(one)) {
+        out.pop();
+        place = from.pop();
       }
-      out.push(lines > 1 ? '\n' : ' ');
-    } else {
-      out.push(FOLDS.get(text[i]) ?? text[i]);
-      ++i;
+      if (one === '-' && out.at(-1) === '-') continue;
+      out.push(one);
+      from.push(place);
     }
+    i += character.length;
   }
-  from[out.length] = text.length;
+  from.push(text.length);
   return {text: out.join(''), from};
 }
 
@@ -412,31 +420,56 @@ const QUOTED = new RegExp(
         .join('|'), 'gu');
 const UNSPACED = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}]/gu;
 
-// The place in the book of words that were quoted, near `near` if they are
-// there; null: they are not in the book.
-function findWords(quoted, near) {
-  const wanted = folded(quoted).text.trim();
-  const words = wanted.split(' ').length + (wanted.match(UNSPACED) ?? []).length;
-  if (words < 4) return null;
+const WORD = /^[\p{L}\p{N}\p{M}]/u;
+const MARK = /^\p{M}/u;
+
+// Whether a place is within a word.
+const inWord = (text) => WORD.test(text) && !text.match(UNSPACED);
+const cutsWord = (text, at) => MARK.test(text.slice(at, at + 2)) ||
+    (inWord(text.slice(at, at + 1)) && inWord(text.slice(at - 1, at)));
+const cutsEnd = (text, at) => cutsWord(text, at) ||
+    (text[at] === "'" && inWord(text.slice(at + 1, at + 2)) &&
+     inWord(text.slice(at - 1, at)));
+
+// The first place in a part of a text that has words, whole; -1: none has. The
+// first `head` letters may have another case.
+function placeOf(text, {begin, end}, words, head) {
+  const rest = words.slice(head);
+  const first = words.slice(0, head).toLowerCase();
+  for (let at = begin + head;; ++at) {
+    at = text.indexOf(rest, at);
+    if (at < 0 || at + rest.length > end) return -1;
+    const from = at - head;
+    if (text.slice(from, at).toLowerCase() === first && !cutsWord(text, from) &&
+        !cutsEnd(text, at + rest.length)) {
+      return from;
+    }
+  }
+}
+
+// The place in the book of words that were quoted, within `scope` if they are
+// there; null: they are not in the book. What stands around the words, and the
+// case of the first, may be the answer's.
+function findWords(quoted, scope) {
+  const whole = folded(quoted).text.trim();
+  const words = whole.replace(
+      /^[^\p{L}\p{N}\p{M}]+|[^\p{L}\p{N}\p{M}]+$/gu, '');
+  const spaced = words.replace(UNSPACED, ' ').split(' ').filter(
+      (word) => /[\p{L}\p{N}]/u.test(word));
+  if (spaced.length + (words.match(UNSPACED) ?? []).length < 4) return null;
   book.folded ??= folded(book.text);
   const {text, from} = book.folded;
-  const other = wanted[0] === wanted[0].toLowerCase()
-      ? wanted[0].toUpperCase() : wanted[0].toLowerCase();
-  const letter = /[\p{L}\p{N}]/u;
-  const isWhole = (at, length) => {
-    const cut = (a, b) => a !== undefined && b !== undefined &&
-        letter.test(a) && letter.test(b) && !a.match(UNSPACED);
-    return !cut(text[at - 1], text[at]) &&
-        !cut(text[at + length - 1], text[at + length]);
+  const indexOf = (place) => Math.max(
+      0, lastBefore(from, place - 1, (one) => one) + 1);
+  const firstWord = (form) => {
+    const [first] = form.match(/^[\p{L}\p{N}\p{M}]*/u);
+    return first.match(UNSPACED) ? 0 : first.length;
   };
-  const first = lastBefore(from.subarray(0, text.length), near, (one) => one);
-  for (const start of [Math.max(0, first), 0]) {
-    for (const whole of [wanted, wanted.replace(/[.,]$/, '')]) {
-      for (const form of [whole, other + whole.slice(1)]) {
-        let at = text.indexOf(form, start);
-        while (at >= 0 && !isWhole(at, form.length)) {
-          at = text.indexOf(form, at + 1);
-        }
+  for (const part of [{begin: indexOf(scope.begin), end: indexOf(scope.end)},
+                      {begin: 0, end: text.length}]) {
+    for (const form of [whole, words]) {
+      for (const head of [0, firstWord(form)]) {
+        const at = placeOf(text, part, form, head);
         if (at >= 0) return {begin: from[at], end: from[at + form.length]};
       }
     }
@@ -446,14 +479,14 @@ function findWords(quoted, near) {
 
 // Makes links of the quotations in an answer that the book has. Returns their
 // places.
-function linkQuotations(element, near) {
+function linkQuotations(element, scope) {
   const answer = element.textContent;
   const parts = [];
   const places = [];
   let done = 0;
   for (const match of answer.matchAll(QUOTED)) {
     const words = match.slice(1).find((group) => group !== undefined);
-    const place = findWords(words, near);
+    const place = findWords(words, scope);
     if (place === null) continue;
     const at = match.index + match[0].indexOf(words);
     parts.push(answer.slice(done, at), linkTo(place, words));
@@ -627,7 +660,7 @@ async function answer(title, request) {
   parts.progress.hidden = parts.stop.hidden = true;
   if (about !== book) return;
   if (parts.said.textContent) {
-    showSources(parts, scope, linkQuotations(parts.said, scope.begin));
+    showSources(parts, scope, linkQuotations(parts.said, scope));
   }
   showWhetherReady();
 }

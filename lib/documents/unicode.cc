@@ -109,6 +109,19 @@ std::u32string WithoutAccents(char32_t character) {
   return {static_cast<char32_t>(parts[0])};
 }
 
+std::u32string Decomposed(char32_t character) {
+  constexpr size_t kMost = 18;  // U+FDFA has the most
+  utf8proc_int32_t parts[kMost];
+  const utf8proc_ssize_t count = utf8proc_decompose_char(
+      static_cast<utf8proc_int32_t>(character), parts, kMost,
+      static_cast<utf8proc_option_t>(UTF8PROC_STABLE | UTF8PROC_DECOMPOSE |
+                                     UTF8PROC_COMPAT | UTF8PROC_IGNORE |
+                                     UTF8PROC_LUMP),
+      nullptr);
+  if (count < 0 || static_cast<size_t>(count) > kMost) return {character};
+  return {parts, parts + count};
+}
+
 bool IsLetter(char32_t character) {
   const utf8proc_category_t category = CategoryOf(character);
   return category >= UTF8PROC_CATEGORY_LU && category <= UTF8PROC_CATEGORY_LO;

@@ -27,6 +27,11 @@ char32_t LowerCase(char32_t character);
 // Returns a letter of Latin, Greek or Cyrillic without its accents, and "œ" as
 // "oe"; others as they are.
 std::u32string WithoutAccents(char32_t character);
+// Returns the characters that stand for one where texts are compared: a letter
+// and its accents apart, the letters of a ligature, three dots for an ellipsis,
+// U+0020 for any space, "-" for any dash; none for one that does not show, such
+// as a soft hyphen.
+std::u32string Decomposed(char32_t character);
 bool IsLetter(char32_t character);
 // Returns true for accents and vowel signs that stand with the letter before.
 bool IsMark(char32_t character);

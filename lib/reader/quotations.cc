@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdint>
 #include <optional>
 
 #include "lib/documents/unicode.h"
+#include "lib/reader/plain_form.h"
 #include "lib/reader/text.h"
 
 namespace tiercel::reader {
@@ -36,32 +36,9 @@ constexpr std::array<Marks, 15> kMarks = {{{"\"", "\""},
                                            {"’", "’", true},
                                            {"'", "'", true}}};
 
-// These marks count as one; typewriters had no others.
-constexpr std::array<std::string_view, 6> kDouble = {"“", "”", "„",
-                                                     "‟", "«", "»"};
-constexpr std::array<std::string_view, 6> kSingle = {"‘", "’", "‚",
-                                                     "‛", "‹", "›"};
-
-struct Character {
-  uint32_t code;
-  size_t bytes;
-};
-
-// Returns the character at `at`; a byte that is not UTF-8 stands for itself.
-Character CharacterAt(std::string_view text, size_t at) {
-  const auto lead = static_cast<unsigned char>(text[at]);
-  const size_t bytes = lead < 0xC0 ? 1 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
-  if (bytes == 1 || at + bytes > text.size()) return {lead, 1};
-  uint32_t code = lead & (0x7Fu >> bytes);
-  for (size_t i = 1; i < bytes; ++i) {
-    code = code << 6 | (static_cast<unsigned char>(text[at + i]) & 0x3Fu);
-  }
-  return {code, bytes};
-}
-
 // Returns true for scripts that are written without spaces, such as Han, kana
 // and Thai.
-bool StandsAlone(uint32_t code) {
+bool StandsAlone(char32_t code) {
   return (code >= 0x0E00 && code < 0x0EE0) ||
          (code >= 0x1000 && code < 0x10A0) ||
          (code >= 0x1780 && code < 0x1800) ||
@@ -70,120 +47,96 @@ bool StandsAlone(uint32_t code) {
          (code >= 0x20000 && code < 0x40000);
 }
 
+bool IsInText(char32_t character) {
+  return document::IsLetter(character) || document::IsDigit(character) ||
+         document::IsMark(character);
+}
+
+// Returns true for what belongs to a word that has blanks around it.
+bool IsInWord(char32_t character) {
+  return IsInText(character) && !StandsAlone(character);
+}
+
+// Returns the number of words in a plain form.
 size_t CountWords(std::string_view text) {
   size_t words = 0;
   bool in_word = false;
   for (size_t at = 0; at < text.size();) {
-    const Character character = CharacterAt(text, at);
-    const bool alone = StandsAlone(character.code);
-    const bool blank = character.bytes == 1 &&
-                       kBlanks.find(text[at]) != std::string_view::npos;
-    if (alone || (!blank && !in_word)) ++words;
-    in_word = !blank && !alone;
-    at += character.bytes;
+    const char32_t character = document::CharacterAt(text, at, &at);
+    const bool alone = StandsAlone(character);
+    if (alone || (IsInWord(character) && !in_word)) ++words;
+    in_word = !alone && character != ' ' && (in_word || IsInWord(character));
   }
   return words;
 }
 
-// Walks through the normalized form of a text, one byte at a time.
-class Normal {
- public:
-  explicit Normal(std::string_view text) : text_(text) {}
-
-  // A byte of the normalized form, and the position in the text of the
-  // character that it stands for; absent at the end.
-  struct Byte {
-    char byte;
-    size_t at;
-  };
-  std::optional<Byte> Next() {
-    if (at_ == text_.size()) return std::nullopt;
-    const size_t begin = at_;
-    if (kBlanks.find(text_[at_]) != std::string_view::npos) {
-      at_ = std::min(text_.find_first_not_of(kBlanks, at_), text_.size());
-      return Byte{' ', begin};
-    }
-    if (static_cast<unsigned char>(text_[at_]) >= 0xC0) {
-      const size_t bytes = CharacterAt(text_, at_).bytes;
-      const std::string_view character = text_.substr(at_, bytes);
-      for (const auto& [marks, plain] :
-           {std::pair(kDouble, '"'), std::pair(kSingle, '\'')}) {
-        if (std::find(marks.begin(), marks.end(), character) == marks.end()) {
-          continue;
-        }
-        at_ += bytes;
-        return Byte{plain, begin};
-      }
-    }
-    return Byte{text_[at_++], begin};
-  }
-
- private:
-  const std::string_view text_;
-  size_t at_ = 0;
-};
-
-std::string Normalized(std::string_view text) {
-  std::string bytes;
-  Normal normal(text);
-  while (const auto next = normal.Next()) bytes += next->byte;
-  return bytes;
-}
-
-bool IsWordCharacter(char32_t character) {
-  return (document::IsLetter(character) || document::IsDigit(character)) &&
-         !StandsAlone(character);
-}
-
-// Returns true if a position is within a word of a script that has blanks
-// between words.
-bool IsInWord(std::string_view text, size_t at) {
+char32_t CharacterFrom(std::string_view text, size_t at) {
   size_t next = 0;
-  return IsWordCharacter(document::CharacterBefore(text, at)) &&
-         IsWordCharacter(document::CharacterAt(text, at, &next));
+  return document::CharacterAt(text, at, &next);
 }
 
-// Returns the first position at which `text` has `wanted` as whole words, or
-// npos.
-size_t FindWords(std::string_view text, std::string_view wanted) {
-  size_t at = text.find(wanted);
-  while (at != std::string_view::npos &&
-         (IsInWord(text, at) || IsInWord(text, at + wanted.size()))) {
-    at = text.find(wanted, at + 1);
+// Returns true if a position cuts a word, or an accent off its letter.
+bool CutsWord(std::string_view text, size_t at) {
+  const char32_t next = CharacterFrom(text, at);
+  return document::IsMark(next) ||
+         (IsInWord(next) && IsInWord(document::CharacterBefore(text, at)));
+}
+
+// Returns true if words may not end here: "can" is not in "can't", but "homme"
+// is in "l'homme".
+bool CutsEnd(std::string_view text, size_t at) {
+  return CutsWord(text, at) || (CharacterFrom(text, at) == '\'' &&
+                                IsInWord(CharacterFrom(text, at + 1)) &&
+                                IsInWord(document::CharacterBefore(text, at)));
+}
+
+// Returns a plain form without the marks before its first word and behind its
+// last.
+std::string_view WordsOf(std::string_view text) {
+  size_t begin = 0;
+  for (size_t next = 0; begin < text.size(); begin = next) {
+    if (IsInText(document::CharacterAt(text, begin, &next))) break;
   }
-  return at;
+  text.remove_prefix(begin);
+  while (!text.empty()) {
+    const char32_t last = document::CharacterBefore(text, text.size());
+    if (IsInText(last)) break;
+    text.remove_suffix(document::FromUtf32({&last, 1}).size());
+  }
+  return text;
 }
 
-// FindWords, with the first letter capital as quoted or small as in the text: a
-// quotation at the start of a sentence is capitalized.
-size_t FindQuoted(std::string_view text, const std::string& wanted) {
-  const size_t at = FindWords(text, wanted);
-  if (at != std::string_view::npos || wanted.empty()) return at;
-  size_t next = 0;
-  const char32_t first =
-      document::LowerCase(document::CharacterAt(wanted, 0, &next));
-  const std::string lower =
-      document::FromUtf32({&first, 1}) + wanted.substr(next);
-  return lower != wanted && lower.size() == wanted.size()
-             ? FindWords(text, lower)
-             : at;
+// Returns the length of the first word.
+size_t FirstWord(std::string_view text) {
+  size_t end = 0;
+  for (size_t next = 0; end < text.size(); end = next) {
+    if (!IsInWord(document::CharacterAt(text, end, &next))) break;
+  }
+  return end;
 }
 
-// Sets the start and end in `text` of the normalized bytes from `first` to
-// `last`.
-void Locate(std::string_view text, size_t first, size_t last,
-            Quotation* quotation) {
-  Normal normal(text);
-  size_t index = 0;
-  quotation->end = text.size();
-  while (const auto next = normal.Next()) {
-    if (index == first) quotation->begin = next->at;
-    if (index == last) {
-      quotation->end = next->at;
-      return;
+bool IsSameInAnyCase(std::string_view a, std::string_view b) {
+  return document::CaseFolded(std::string(a)) ==
+         document::CaseFolded(std::string(b));
+}
+
+// Returns the first position from `begin` to `end` at which `text` has `wanted`
+// as whole words, or npos. The first `any_case` bytes of these may be in
+// another case.
+size_t FindWords(std::string_view text, size_t begin, size_t end,
+                 std::string_view wanted, size_t any_case) {
+  const std::string_view first = wanted.substr(0, any_case);
+  const std::string_view rest = wanted.substr(any_case);
+  const std::string_view searched = text.substr(0, end);
+  for (size_t at = searched.find(rest, begin + any_case);
+       at != std::string_view::npos; at = searched.find(rest, at + 1)) {
+    const size_t from = at - any_case;
+    if (!CutsWord(text, from) && !CutsEnd(text, at + rest.size()) &&
+        IsSameInAnyCase(text.substr(from, any_case), first)) {
+      return from;
     }
-    ++index;
   }
+  return std::string_view::npos;
 }
 
 bool IsWordByte(std::string_view text, size_t at) {
@@ -217,10 +170,8 @@ std::optional<std::string_view> Enclosed(std::string_view text, size_t at,
   return std::nullopt;
 }
 
-}  // namespace
-
-std::vector<Quotation> FindQuotations(std::string_view answer,
-                                      std::string_view book) {
+// Returns the texts between quotation marks.
+std::vector<Quotation> Quoted(std::string_view answer) {
   std::vector<Quotation> quotations;
   for (size_t at = 0; at < answer.size();) {
     // If several marks open alike, the pair that closes first counts.
@@ -235,10 +186,10 @@ std::vector<Quotation> FindQuotations(std::string_view answer,
       used = &marks;
     }
     if (!inside.has_value()) {
-      at += CharacterAt(answer, at).bytes;
+      document::CharacterAt(answer, at, &at);
       continue;
     }
-    if (CountWords(*inside) >= kFewestWords) {
+    if (CountWords(PlainForm(*inside).text()) >= kFewestWords) {
       quotations.push_back({.text = std::string(*inside)});
       at += used->open.size() + inside->size() + used->close.size();
     } else {
@@ -248,22 +199,39 @@ std::vector<Quotation> FindQuotations(std::string_view answer,
                 : used->open.size() + inside->size() + used->close.size();
     }
   }
-  if (quotations.empty()) return quotations;
+  return quotations;
+}
 
-  const std::string text = Normalized(book);
+}  // namespace
+
+std::vector<Quotation> QuotationFinder::Find(std::string_view answer,
+                                             const std::vector<Run>& first) {
+  std::vector<Quotation> quotations = Quoted(answer);
+  if (quotations.empty()) return quotations;
+  if (!plain_.has_value()) plain_.emplace(book_);
+  const std::string& text = plain_->text();
+  std::vector<Run> runs;
+  for (const Run& run : first) {
+    runs.push_back({plain_->IndexOf(run.begin), plain_->IndexOf(run.end)});
+  }
+  runs.push_back({0, text.size()});
   for (Quotation& quotation : quotations) {
-    std::string wanted = Normalized(quotation.text);
-    while (!wanted.empty() && wanted.back() == ' ') wanted.pop_back();
-    wanted.erase(0, std::min(wanted.find_first_not_of(' '), wanted.size()));
-    size_t first = FindQuoted(text, wanted);
-    if (first == std::string::npos && !wanted.empty() &&
-        (wanted.back() == ',' || wanted.back() == '.')) {
-      wanted.pop_back();
-      first = FindQuoted(text, wanted);
+    const PlainForm form(quotation.text);
+    const std::string_view whole = Trimmed(form.text());
+    for (const Run& run : runs) {
+      for (const std::string_view wanted : {whole, WordsOf(whole)}) {
+        size_t at = FindWords(text, run.begin, run.end, wanted, 0);
+        if (at == std::string_view::npos) {
+          at = FindWords(text, run.begin, run.end, wanted, FirstWord(wanted));
+        }
+        if (at == std::string_view::npos) continue;
+        quotation.found = true;
+        quotation.begin = plain_->SourceOf(at);
+        quotation.end = plain_->SourceOf(at + wanted.size());
+        break;
+      }
+      if (quotation.found) break;
     }
-    if (first == std::string::npos) continue;
-    quotation.found = true;
-    Locate(book, first, first + wanted.size(), &quotation);
   }
   return quotations;
 }
