@@ -182,6 +182,22 @@ class AskedInPartsTest(BookCase):
         self.assertGreater(need, shortest + 50)  # the question's, too
         least = self.document(*command, "--effort", str(need), env=self.env)
         self.assertEqual((least["asked"], least["read"]), (1, shortest))
+        # The answer of one part is the answer.
+        (part,) = least["parts"]
+        (output,) = least["output"]
+        self.assertEqual((part["level"], part["text"]), (0, output["text"]))
+        notes = self.path("notes.txt")
+        said = run(*command, "--effort", str(need), "--no-cache", "--output",
+                   notes, env=self.env)
+        self.assertEqual(said.stdout.decode().strip(), part["text"].strip())
+        self.assertRegex(said.stderr.decode(), (
+            r": 1 of %d parts to ask, the one with most words of the question"
+            r"[^;]*; %d tokens to read and write at most, in about .*\n"
+            r"(.*\n)*from (tokens %d to %d of \d+)\n") % (
+                len(parts), need + 24, part["begin"], part["end"]))
+        with open(notes) as file:
+            self.assertIn("tokens %d to %d of" % (part["begin"], part["end"]),
+                          file.read())
         for wrong in ("0", "-1", "all"):
             self.assertIn("--effort", self.refuse(2, "usage", *command,
                                                   "--effort", wrong))
@@ -212,6 +228,10 @@ class AskedInPartsTest(BookCase):
         self.assertEqual(first["parts"][:2], document["parts"][:2])
         self.assertIn("no part of the text has a word of this question, so "
                       "the first parts are read: Qqq?", first["warnings"])
+        result = run("ask", self.book, "Qqq?", "-m", CHAT, "-c", "700", "-n",
+                     "24", "--effort", "1300", "--no-cache", env=self.env)
+        self.assertIn(b"2 of 15 parts to ask, the first that fit, then",
+                      result.stderr)
 
     def test_parts_that_say_nothing_are_dropped(self):
         model = told_model.write_gguf(

@@ -209,11 +209,12 @@ class Tree {
   BookSummary summary_;  // the part made so far
   std::optional<Reading> reading_;
   std::optional<PartMaker> maker_;
-  Work work_;             // estimated
-  size_t room_ = 0;       // most tokens of a text, its request and its answer
-  size_t around_ = 0;     // tokens of the request of a text, or a few more
-  bool is_last_ = false;  // the highest level is the summary
-  bool written_ = false;  // a paragraph of the summary was written
+  Work work_;              // estimated
+  size_t room_ = 0;        // most tokens of a text, its request and its answer
+  size_t around_ = 0;      // tokens of the request of a text, or a few more
+  std::string chosen_as_;  // words for the parts that --effort chose
+  bool is_last_ = false;   // the highest level is the summary
+  bool written_ = false;   // a paragraph of the summary was written
   absl::Status error_;
 };
 
@@ -338,8 +339,19 @@ absl::Status Tree::Choose() {
   if (read.size() == leaves.size()) return absl::OkStatus();
   for (Node& leaf : leaves) leaf.skipped = true;
   for (const size_t i : read) leaves[i].skipped = false;
+  const bool is_one = read.size() == 1;
+  if (is_one) is_last_ = true;  // there is nothing to join
   const auto best = static_cast<size_t>(
       std::max_element(relevance.begin(), relevance.end()) - relevance.begin());
+  if (relevance[best] == 0) {
+    chosen_as_ = is_one ? "the first that fits" : "the first that fit";
+  } else {
+    chosen_as_ = absl::StrCat(is_one ? "the one" : "those",
+                              " with most words of the question",
+                              !leaves[best].skipped ? ""
+                              : is_one              ? " that fits"
+                                                    : " that fit");
+  }
   if (relevance[best] > 0 && leaves[best].skipped) {
     Warn(absl::StrCat("the part with most words of this question has ",
                       tokens[best], " tokens, more than --effort ",
@@ -372,10 +384,12 @@ size_t Tree::Shares(size_t below) const {
 
 PartMaker::Shape Tree::Shape() const {
   const size_t longest = room_ - summary_.answer;
-  return {{summary_.levels.front().size(), longest, longest},
-          summary_.context,
-          summary_.answer,
-          sections_};
+  const Level& leaves = summary_.levels.front();
+  const auto read = static_cast<size_t>(
+      std::count_if(leaves.begin(), leaves.end(),
+                    [](const Node& leaf) { return !leaf.skipped; }));
+  return {
+      {read, longest, longest}, summary_.context, summary_.answer, sections_};
 }
 
 std::optional<Forecast::Times> Tree::TimesOf(
@@ -467,7 +481,7 @@ absl::Status Tree::SayPlan() {
       sections_ ? " at once: " : ": ",
       leaves < all_leaves ? absl::StrCat(leaves, " of ") : "",
       Parts(all_leaves), form_.answers() ? " to ask" : " to summarize",
-      leaves < all_leaves ? ", those with most words of the question" : "");
+      leaves < all_leaves ? absl::StrCat(", ", chosen_as_) : "");
   if (above > 0) {
     absl::StrAppend(&plan,
                     form_.answers() ? ", then their answers in "

@@ -19,12 +19,17 @@
 namespace tiercel::cli {
 namespace {
 
-// A question, and the tree of its answer: the last text of all.
+// A question, and the tree of its answer.
 struct Answered {
   std::string question;
   BookSummary tree;
 
-  const Node& answer() const { return tree.levels.back().front(); }
+  // The text that was made of all others, or the only one.
+  const Node& answer() const {
+    const BookSummary::Level& last = tree.levels.back();
+    return *std::find_if(last.begin(), last.end(),
+                         [](const Node& node) { return !node.skipped; });
+  }
   const BookSummary::Level& parts() const { return tree.levels.front(); }
   size_t asked() const {
     return static_cast<size_t>(
@@ -71,9 +76,15 @@ class BookAnswers {
  private:
   // A line for people on each part that had something: its place, its text.
   std::vector<std::string> Found(const Answered& answered) const;
+  // The place of the answer if it is that of one part of several.
+  std::string OnlyPlace(const Answered& answered) const {
+    const bool is_only = answered.tree.levels.size() == 1 &&
+                         !answered.answer().writing.text.empty();
+    return is_only ? PlaceOf(book_, book_tokens(), answered.answer()) : "";
+  }
   absl::Status Write(const Answered& answered);
-  // The quotations of each text of a tree. A part quotes from itself, and an
-  // answer what parts have quoted, if they have it.
+  // The quotations of each text that was made for a tree. A part quotes from
+  // itself, and an answer what parts have quoted, if they have it.
   std::vector<Json> TreeQuotations(const BookSummary& tree);
   // The quotations of the last text.
   Json AnswerQuotations(const BookSummary& tree) {
@@ -147,6 +158,7 @@ std::vector<Json> BookAnswers::TreeQuotations(const BookSummary& tree) {
     if (!is_lowest) quoted.insert(quoted.end(), parts.begin(), parts.end());
     parts.clear();
     for (const Node& node : level) {
+      if (node.skipped) continue;
       const std::string& text = node.writing.text;
       const std::vector<reader::Quotation> found =
           is_lowest ? finder_.Find(text, {{node.begin, node.end}})
@@ -170,6 +182,8 @@ absl::Status BookAnswers::Write(const Answered& answered) {
   if (!text.empty()) RETURN_IF_ERROR(WriteProse(text + "\n"));
   if (answered.tree.levels.size() > 1) {
     for (const std::string& line : Found(answered)) WriteNote(line + "\n");
+  } else if (const std::string place = OnlyPlace(answered); !place.empty()) {
+    WriteNote(absl::StrCat("from ", place, "\n"));
   }
   for (const std::string& line :
        QuotationLines(AnswerQuotations(answered.tree))) {
@@ -243,7 +257,7 @@ reader::Notes BookAnswers::Notes() const {
   for (const Answered& one : answered_) {
     reader::Notes::Section section = {
         one.question, absl::StrCat("question-", notes.sections.size() + 1), {}};
-    section.Add(one.answer().writing.text);
+    section.Add(one.answer().writing.text, OnlyPlace(one));
     if (one.tree.levels.size() > 1) {
       for (const Node& part : one.parts()) {
         section.Add(part.writing.text, PlaceOf(book_, book_tokens(), part));
