@@ -115,6 +115,26 @@ class AskedInPartsTest(BookCase):
         other = self.asked("Where is it?")
         self.assertEqual(other["resumed"]["nodes"], 0)
 
+    def test_lines_say_of_which_question_they_are(self):
+        def lines(*questions):
+            out = self.succeed("ask", self.book, *questions, "-m", CHAT, "-c",
+                               "700", "-n", "24", "--repeat-penalty", "1.3",
+                               "--no-cache", "--stream",
+                               env=self.env)
+            *lines, document = map(json.loads, out.splitlines())
+            return lines, document
+        told, document = lines("Who is it?", "Where was he?")
+        self.assertEqual(sorted({line["index"] for line in told}), [0, 1])
+        for index, output in enumerate(document["output"]):
+            own = [line for line in told if line["index"] == index]
+            last = max(line["level"] for line in own)
+            self.assertEqual([line["token"] for line in own
+                              if line["level"] == last], output["tokens"])
+        alone, _ = lines("Who is it?")
+        self.assertEqual(alone, [
+            {key: line[key] for key in line if key != "index"}
+            for line in told if line["index"] == 0])
+
     def test_the_next_question_reads_no_part_again(self):
         first = self.asked("Who is it?", context="2k")
         second = self.asked("Where?", context="2k")

@@ -292,6 +292,7 @@ absl::Status PartMaker::Wrote(Slot& slot, int32_t id, std::string_view text,
                            {"level", lines.level},
                            {"number", lines.index}});
   if (!thought.empty()) lines.waiting.back()["reasoning"] = thought;
+  if (shape_.index.has_value()) lines.waiting.back()["index"] = *shape_.index;
   return WriteLines();
 }
 

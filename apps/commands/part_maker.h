@@ -64,6 +64,8 @@ class PartMaker {
     // Texts are cut to the sentences that their part supports
     // (SupportedSentences).
     bool sections;
+    // The place in "output" of what is made of the parts; absent: it is alone.
+    std::optional<size_t> index;
   };
 
   // All but `shape` must outlive it. The most tokens of a text are those of

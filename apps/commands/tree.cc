@@ -388,8 +388,11 @@ PartMaker::Shape Tree::Shape() const {
   const auto read = static_cast<size_t>(
       std::count_if(leaves.begin(), leaves.end(),
                     [](const Node& leaf) { return !leaf.skipped; }));
-  return {
-      {read, longest, longest}, summary_.context, summary_.answer, sections_};
+  return {{read, longest, longest},
+          summary_.context,
+          summary_.answer,
+          sections_,
+          form_.index};
 }
 
 std::optional<Forecast::Times> Tree::TimesOf(

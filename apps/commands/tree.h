@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -34,6 +35,7 @@ struct TreeForm {
   // level; those that say nothing are dropped, and the KV of the parts is kept
   // for the next question. --effort chooses the parts.
   std::string question;
+  std::optional<size_t> index;  // the answer's, if there are several
 
   bool answers() const { return !question.empty(); }
 };

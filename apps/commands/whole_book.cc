@@ -113,8 +113,11 @@ absl::Status BookAnswers::Answer(const std::string& question,
                                  const absl::Status& too_long) {
   Options options = options_;  // its texts are kept apart from others'
   options.questions = {question};
+  TreeForm form = AnswerForm(question);
+  const bool is_alone = options_.questions.size() <= 1;
+  if (!is_alone) form.index = answered_.size();
   ASSIGN_OR_RETURN(BookSummary tree,
-                   ReadAsTree(options, model_, book_, AnswerForm(question),
+                   ReadAsTree(options, model_, book_, std::move(form),
                               /*warnings=*/{}, too_long));
   answered_.push_back({question, std::move(tree)});
   const Answered& answered = answered_.back();
@@ -122,7 +125,6 @@ absl::Status BookAnswers::Answer(const std::string& question,
                    answered.tree.warnings.end());
   const size_t asked = answered.asked();
   const size_t left = answered.parts().size() - asked;
-  const bool is_alone = options_.questions.size() <= 1;
   const std::string of_question = is_alone ? "" : absl::StrCat(": ", question);
   for (const std::string& loss : LossesOf(answered.tree, "answer", "answers")) {
     Warn(loss + of_question);
