@@ -175,6 +175,28 @@ class BatchTest(Case):
         self.assertIn(b"0 answered now, 2 before, 4 failed", plain.stdout)
         self.assertIn(b"4 of 6 requests failed", plain.stderr)
 
+    def test_what_cannot_be_read_fails_alone(self):
+        wrong = {
+            "half": line("half", {"prompt": "aSIGN"}).replace(
+                "SIGN", "\\ud83d").encode(),
+            "latin": line("latin", {"prompt": "SIGN"}).encode().replace(
+                b"SIGN", b"caf\xe9"),
+            "large": line("large", {"prompt": "a", "temperature": 7}).replace(
+                ": 7", ": 1e999").encode(),
+            "raw": line("raw", {"prompt": "SIGN"}).encode().replace(
+                b"SIGN", b"a\tb\0c")}
+        self.path("in.jsonl", drawn(0).encode() + b"".join(wrong.values()))
+        self.assertEqual(self.counts(exit_code=1), (1, 0, 4))
+        for name in wrong:
+            response = self.answers()[name]["response"]
+            self.assertEqual(response["status_code"], 400)
+            self.assertEqual(response["body"]["error"]["code"], "invalid_json")
+        self.assertEqual(self.counts(exit_code=1), (0, 1, 4))
+        # A name that cannot be read has U+FFFD.
+        self.path("in.jsonl", wrong["half"].replace(b'"half"', b'"\\ude00 1"'))
+        self.assertEqual(self.counts(exit_code=1), (0, 0, 1))
+        self.assertIn("\ufffd 1", self.answers())
+
     def test_the_input_may_grow_and_change(self):
         self.input(drawn(0), drawn(1))
         self.assertEqual(self.counts(), (2, 0, 0))

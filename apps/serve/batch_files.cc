@@ -16,6 +16,7 @@
 #include "apps/cli/error.h"
 #include "apps/commands/whole_file.h"
 #include "apps/notes/journal.h"
+#include "apps/serve/mended_json.h"
 #include "lib/status/status_macros.h"
 
 namespace tiercel::serve {
@@ -187,8 +188,15 @@ absl::Status BatchInput::Wrong(size_t number, std::string_view message) const {
 
 absl::StatusOr<BatchLine> BatchInput::ReadLine(std::string_view text,
                                                size_t number) const {
-  const absl::StatusOr<Body> parsed = ParseBody(text);
-  if (!parsed.ok()) return Wrong(number, parsed.status().message().data());
+  absl::StatusOr<Body> parsed = ParseBody(text);
+  const absl::Status unreadable = parsed.status();
+  std::string mended;
+  if (!parsed.ok()) {
+    mended = MendedJson(text);
+    text = mended;
+    parsed = ParseBody(text);
+  }
+  if (!parsed.ok()) return Wrong(number, unreadable.message().data());
   const Body& request = *parsed;
   const auto text_of = [&](const char* name) {
     const Body value = request.value(name, Body());
@@ -196,6 +204,7 @@ absl::StatusOr<BatchLine> BatchInput::ReadLine(std::string_view text,
   };
   BatchLine line;
   line.number = number;
+  line.unreadable = unreadable;
   line.custom_id = text_of("custom_id");
   if (line.custom_id.empty()) {
     return Wrong(number, "custom_id: need a string that is not empty");
@@ -220,6 +229,7 @@ absl::StatusOr<BatchLine> BatchInput::ReadLine(std::string_view text,
 }
 
 absl::StatusOr<Body> BatchInput::ReadBody(const BatchLine& line) const {
+  RETURN_IF_ERROR(line.unreadable);
   std::ifstream file(path_);
   std::string text;
   if (!file.seekg(line.begin) || !std::getline(file, text)) {

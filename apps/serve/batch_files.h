@@ -31,6 +31,8 @@ struct BatchLine {
   Endpoint endpoint = Endpoint::kChat;
   std::string fingerprint;  // changes with URL, body and document
   bool answered = false;    // the output has it
+  absl::Status unreadable;  // the error of one with a character or number that
+                            // cannot be read (MendedJson)
 };
 
 // An input whose every line was checked, but for the bodies of its requests.
@@ -42,6 +44,7 @@ class BatchInput {
 
   std::vector<BatchLine>& lines() { return lines_; }
   const std::vector<BatchLine>& lines() const { return lines_; }
+  // Errors: invalid_batch; that of an unreadable line.
   absl::StatusOr<Body> ReadBody(const BatchLine& line) const;
   // The path of a document that a request names.
   std::string PathOf(const std::string& document) const;
