@@ -665,10 +665,27 @@ class LoadTest(Case):
             server.await_gauge("tiercel_requests_running", 1)
         server.await_gauge("tiercel_requests_running", 0)
         server.await_said(b", stopped\n", 3)
+        self.assertEqual(server.said.count(b"POST /v1/completions 499, "), 3)
+        self.assertIn(b'path="/v1/completions",status="499"} 3\n',
+                      server.ask("GET", "/metrics")[2])
         usage = server.answer(TEXTS, {"prompt": "The falcon",
                                       "max_tokens": 1})["usage"]
         self.assertEqual(usage["prompt_tokens_details"]["cached_tokens"],
                          usage["prompt_tokens"] - 1)
+
+    def test_a_client_that_sends_no_more_gets_its_answer(self):
+        server = Server(self)
+        for stream in (False, True):
+            body = json.dumps(long_text(300, stream=stream)).encode()
+            with socket.create_connection((server.host, server.port)) as client:
+                client.sendall(b"POST %s HTTP/1.1\r\nHost: localhost\r\n"
+                               b"Content-Length: %d\r\n\r\n%s"
+                               % (TEXTS.encode(), len(body), body))
+                client.shutdown(socket.SHUT_WR)
+                answer = b"".join(iter(lambda: client.recv(1 << 16), b""))
+            self.assertIn(b"HTTP/1.1 200 OK\r\n", answer)
+            self.assertIn(b'"finish_reason":"length"', answer)
+        self.assertEqual(server.said.count(b"POST /v1/completions 200, "), 2)
 
     def test_a_client_that_leaves_its_prompt_leaves_what_was_read(self):
         server = Server(self)

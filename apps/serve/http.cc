@@ -88,6 +88,10 @@ class Talk final : public Exchange, public std::enable_shared_from_this<Talk> {
     }
     gone();
   }
+  bool IsGone() override {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return gone_;
+  }
 
   // ---- For the connection ----
   struct Output {
@@ -96,11 +100,16 @@ class Talk final : public Exchange, public std::enable_shared_from_this<Talk> {
     std::string events;
     bool ended = false;
     bool gone = false;
+    bool sends_no_more = false;  // since the last Take
   };
   Output Take() {
     const std::lock_guard<std::mutex> lock(mutex_);
-    return {std::exchange(reply_, std::nullopt), streams_,
-            std::exchange(events_, {}), ended_, gone_};
+    return {std::exchange(reply_, std::nullopt),
+            streams_,
+            std::exchange(events_, {}),
+            ended_,
+            gone_,
+            std::exchange(sends_no_more_, false)};
   }
   // Waits for output; returns false if none comes for a while.
   asio::awaitable<bool> Wait() {
@@ -110,6 +119,9 @@ class Talk final : public Exchange, public std::enable_shared_from_this<Talk> {
     co_await timer_.async_wait(
         asio::redirect_error(asio::use_awaitable, cancelled));
     co_return cancelled.failed();
+  }
+  void SendsNoMore() {
+    Change([&] { sends_no_more_ = true; });
   }
   void Gone() {
     std::function<void()> gone;
@@ -133,7 +145,7 @@ class Talk final : public Exchange, public std::enable_shared_from_this<Talk> {
   }
   bool HasOutput() {
     const std::lock_guard<std::mutex> lock(mutex_);
-    return reply_.has_value() || !events_.empty() || ended_;
+    return reply_.has_value() || !events_.empty() || ended_ || sends_no_more_;
   }
 
   asio::steady_timer timer_;  // the connection's thread alone uses it
@@ -144,6 +156,7 @@ class Talk final : public Exchange, public std::enable_shared_from_this<Talk> {
   std::string events_;
   bool ended_ = false;
   bool gone_ = false;
+  bool sends_no_more_ = false;
   std::function<void()> on_gone_;
 };
 
@@ -203,9 +216,12 @@ class Connection : public std::enable_shared_from_this<Connection> {
   asio::awaitable<bool> WriteBytes(std::string bytes);
   // Drops the empty lines that may come before a request.
   asio::awaitable<bool> SkipEmptyLines();
-  // Calls Gone of the talk that is watched once the client leaves. What it
-  // sends meanwhile is kept for the next request.
+  // Calls Gone of the talk that is watched once the client leaves, and
+  // SendsNoMore once it may have left, or may still read. What it sends
+  // meanwhile is kept for the next request.
   void Watch();
+  // Calls Gone once the client has answered that it does not read any more.
+  void WatchForReset();
   // The time that a client has to take something.
   milliseconds WriteTime() const;
 
@@ -494,12 +510,28 @@ void Connection::Watch() {
         const ssize_t got =
             recv(self->stream_.socket().native_handle(),
                  self->buffer_.prepare(kBytes).data(), kBytes, MSG_DONTWAIT);
-        if (error || got == 0 || (got == -1 && errno != EAGAIN)) {
+        if (error || (got == -1 && errno != EAGAIN)) {
           talk->Gone();
+          return;
+        }
+        if (got == 0) {
+          talk->SendsNoMore();
+          self->WatchForReset();
           return;
         }
         if (got > 0) self->buffer_.commit(static_cast<size_t>(got));
         self->Watch();
+      });
+}
+
+void Connection::WatchForReset() {
+  stream_.socket().async_wait(
+      tcp::socket::wait_error, [self = shared_from_this(), talk = watched_](
+                                   const boost::system::error_code& error) {
+        if (error == asio::error::operation_aborted || talk != self->watched_) {
+          return;
+        }
+        talk->Gone();
       });
 }
 
@@ -554,8 +586,15 @@ asio::awaitable<bool> Connection::Answer(Parser& parser) {
     if (output.streams && !std::exchange(streams, true)) {
       well = co_await WriteStreamHead(chunked, keep_alive, version);
     }
-    if (streams && !changed && output.events.empty() && !output.ended) {
+    // The end of what a client sends looks alike whether it has left or waits
+    // for its answer: one that has left refuses what it is sent now.
+    const bool asks = output.sends_no_more && !output.ended;
+    if (streams && (asks || !changed) && output.events.empty() &&
+        !output.ended) {
       output.events = ": ping\n\n";
+    }
+    if (asks && !streams && version >= 11) {
+      well = co_await WriteBytes("HTTP/1.1 100 Continue\r\n\r\n");
     }
     if (well && !output.events.empty()) {
       well = co_await WriteBytes(framed(output.events));

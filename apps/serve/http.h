@@ -53,6 +53,8 @@ class Exchange {
   // `gone` is called once if the client leaves before the end, also if it has
   // left already, on some thread.
   virtual void OnGone(std::function<void()> gone) = 0;
+  // Returns true once the client has left before the end.
+  virtual bool IsGone() = 0;
 };
 
 class HttpHandler {

@@ -25,7 +25,7 @@ using std::chrono::milliseconds;
 constexpr size_t kManyBytes = size_t{64} << 20;  // more than a socket holds
 
 // Answers with what it was asked; at /many with many bytes, and at /never not
-// at all before the client has left.
+// before the client has left, or AnswerKept.
 class Echo final : public HttpHandler {
  public:
   void Handle(HttpRequest request,
@@ -49,6 +49,14 @@ class Echo final : public HttpHandler {
       exchange->Reply({200, request.method + " " + request.path + " at " +
                                 request.host + " " + request.body});
     }
+  }
+  void AnswerKept() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    for (const auto& exchange : kept_) exchange->Reply({200, "late"});
+  }
+  bool IsLastGone() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return kept_.back()->IsGone();
   }
   HttpReply Refused(const absl::Status& status) override {
     return {400, std::string(status.message())};
@@ -179,6 +187,30 @@ TEST_F(HttpTest, AClientThatLeavesIsMissedWhateverItHasSent) {
       std::this_thread::sleep_for(milliseconds(10));
     }
     EXPECT_EQ(echo_.gone(), left) << more;
+    EXPECT_TRUE(echo_.IsLastGone());
+  }
+  End();
+}
+
+TEST_F(HttpTest, AClientThatSendsNoMoreIsAnswered) {
+  Begin();
+  for (const char* version : {"1.1", "1.0"}) {
+    const int fd = Connect();
+    Send(fd, std::string("POST /never HTTP/") + version +
+                 "\r\nHost: a\r\nContent-Length: 1\r\n\r\nb");
+    std::this_thread::sleep_for(milliseconds(50));
+    shutdown(fd, SHUT_WR);
+    std::this_thread::sleep_for(milliseconds(100));
+    EXPECT_EQ(echo_.gone(), 0);
+    EXPECT_FALSE(echo_.IsLastGone());
+    echo_.AnswerKept();
+    const std::string answer = ReadAll(fd);
+    const std::string head = std::string("HTTP/") + version + " ";
+    const bool is_new = head == "HTTP/1.1 ";
+    EXPECT_EQ(answer.find(head + "100 Continue\r\n\r\n"),
+              is_new ? 0 : answer.npos);
+    EXPECT_EQ(answer.find(head + "200 OK\r\n"), is_new ? 25u : 0u);
+    EXPECT_NE(answer.find("\r\n\r\nlate"), std::string::npos);
   }
   End();
 }

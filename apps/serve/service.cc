@@ -39,6 +39,10 @@ constexpr std::array<Path, 11> kPaths = {{{"/", false},
                                           {"/v1/chat/completions", true},
                                           {"/v1/completions", true}}};
 
+// The status of a request in the notes and counts whose client left before its
+// answer; nginx calls it so, too.
+constexpr int kGone = 499;
+
 // Documents that may wait for the one that is read.
 constexpr size_t kMostDocuments = 8;
 
@@ -465,6 +469,8 @@ void Service::Answer(const Visit& visit, HttpReply reply) {
 }
 
 void Service::Note(const Visit& visit, int status, const std::string& more) {
+  // The client has seen no answer.
+  if (visit.exchange != nullptr && visit.exchange->IsGone()) status = kGone;
   const bool known = PathNamed(visit.path) != nullptr;
   metrics_.AddRequest(known ? visit.path : "other", status);
   const std::chrono::duration<double, std::milli> took =

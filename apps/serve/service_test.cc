@@ -18,6 +18,7 @@ class FakeExchange final : public Exchange {
   void Write(std::string) override { FAIL(); }
   void EndStream() override { FAIL(); }
   void OnGone(std::function<void()>) override { FAIL(); }
+  bool IsGone() override { return false; }
   std::optional<HttpReply> reply_;
 };
 
