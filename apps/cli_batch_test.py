@@ -155,25 +155,26 @@ class BatchTest(Case):
             line("long", talk("word " * 5000)),
             line("book", talk("Who?", tiercel={"document": "later.txt"})),
             line("mute", {"messages": [{"role": "system", "content": "a"}],
-                          "tiercel": {"document": "later.txt"}}))
-        self.assertEqual(self.counts(exit_code=1), (1, 0, 5))
+                          "tiercel": {"document": "later.txt"}}),
+            line("blank", talk(" \n", tiercel={"document": "later.txt"})))
+        self.assertEqual(self.counts(exit_code=1), (1, 0, 6))
         codes = {name: answer["response"]["body"]["error"]["code"]
                  for name, answer in self.answers().items() if name != "q0"}
         self.assertEqual(codes, {
             "n": "unsupported_parameter", "stream": "unsupported_parameter",
             "long": "context_length_exceeded", "book": "file_not_found",
-            "mute": "unsupported_parameter"})
+            "mute": "unsupported_parameter", "blank": "invalid_request"})
         long = self.answers()["long"]["response"]
         self.assertEqual(long["status_code"], 400)
         self.assertGreater(long["body"]["error"]["n_prompt_tokens"],
                            long["body"]["error"]["n_ctx"])
         with open(name, "w") as file:
             file.write("A man had a dog.")
-        self.assertEqual(self.counts(exit_code=1), (1, 1, 4))
+        self.assertEqual(self.counts(exit_code=1), (1, 1, 5))
         plain = self.batch()
         self.assertEqual(plain.returncode, 1)
-        self.assertIn(b"0 answered now, 2 before, 4 failed", plain.stdout)
-        self.assertIn(b"4 of 6 requests failed", plain.stderr)
+        self.assertIn(b"0 answered now, 2 before, 5 failed", plain.stdout)
+        self.assertIn(b"5 of 7 requests failed", plain.stderr)
 
     def test_what_cannot_be_read_fails_alone(self):
         wrong = {

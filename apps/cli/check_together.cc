@@ -15,6 +15,7 @@
 #include "apps/cli/policies.h"
 #include "include/tiercel.h"
 #include "lib/grammar/grammar.h"
+#include "lib/reader/text.h"
 #include "lib/status/error.h"
 #include "lib/status/status_macros.h"
 
@@ -249,9 +250,10 @@ absl::Status CheckPromptCache(const Options& options) {
                                    "' is a file; did you mean --tokens '",
                                    ids[0], "'?"));
   }
-  const std::vector<std::string>& questions = options.questions;
-  if (std::find(questions.begin(), questions.end(), "") != questions.end()) {
-    return UsageError("ask: QUESTION: got '', need a question");
+  for (const std::string& question : options.questions) {
+    if (!reader::IsBlank(question)) continue;
+    return UsageError(
+        absl::StrCat("ask: QUESTION: got '", question, "', need a question"));
   }
   return absl::OkStatus();
 }

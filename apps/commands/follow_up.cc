@@ -26,6 +26,7 @@
 #include "apps/terminal/signals.h"
 #include "apps/terminal/typed_lines.h"
 #include "lib/reader/places.h"
+#include "lib/reader/text.h"
 #include "lib/status/status_macros.h"
 
 namespace tiercel::cli {
@@ -170,7 +171,7 @@ class Talk {
 
   // Does one typed line: a command or a question.
   absl::Status Take(const std::string& line) {
-    if (line.empty()) return absl::OkStatus();
+    if (reader::IsBlank(line)) return absl::OkStatus();
     if (line[0] == '/') return Command(line);
     if (!too_long_.ok()) {
       absl::Status asked = AskParts(line);

@@ -32,6 +32,7 @@
 #include "apps/terminal/output.h"
 #include "apps/terminal/progress.h"
 #include "apps/terminal/signals.h"
+#include "lib/reader/text.h"
 #include "lib/status/status_macros.h"
 
 namespace tiercel::serve {
@@ -190,6 +191,11 @@ absl::Status Maker::PutDocument(Request* request) {
     return Refuse("tiercel.document", "unsupported_parameter",
                   "tiercel.document: need a message of a user, behind whose "
                   "text the question stands");
+  }
+  if (reader::IsBlank(last->content)) {
+    return Refuse("tiercel.document", "invalid_request",
+                  "tiercel.document: need a question in the last message of a "
+                  "user, which is blank");
   }
   const std::string path = input_.PathOf(request->document);
   if (path != document_path_) {

@@ -12,6 +12,10 @@ inline constexpr std::string_view kBlanks = " \t\r\n\f\v";
 // Returns `text` without blanks at its ends.
 std::string_view Trimmed(std::string_view text);
 
+// Returns true if `text` has nothing but spaces of any kind and characters that
+// do not show.
+bool IsBlank(std::string_view text);
+
 // Takes the first line off `text`, which is not empty, together with its end: a
 // line feed, a carriage return, or both. `*text` is empty after the last.
 std::string_view TakeLine(std::string_view* text);
