@@ -9,7 +9,7 @@ import os
 import re
 import unittest
 
-from cli_testing import BOOK, CHAT, SMALL, BookCase, Case, run
+from cli_testing import BOOK, CHAT, SMALL, BookCase, Case, environment, run
 import gguf_file
 import told_model
 
@@ -363,6 +363,18 @@ class EachTest(BookCase):
         # The length is asked of a chapter that fits, too.
         shorter = self.summary("--words", "20")
         self.assertNotEqual(shorter["output"][0]["text"], outputs[0]["text"])
+
+    def test_what_holds_for_all_chapters_is_said_once(self):
+        env = environment(XDG_CACHE_HOME=self.path("file", b""))
+        result = run(*self.command, env=env)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        said = [line for line in result.stderr.splitlines()
+                if line.startswith(b"warning: ")]
+        self.assertIn(b"no times are predicted", b"".join(said))
+        self.assertEqual(len(said), len(set(said)), said)
+        warnings = self.document(*self.command, env=env)["warnings"]
+        self.assertEqual(len(warnings), len(set(warnings)), warnings)
+        self.assertIn("no times are predicted", "".join(warnings))
 
     def test_text_and_notes(self):
         notes = self.path("notes.html")

@@ -256,6 +256,15 @@ std::vector<std::string> LossesOf(const BookSummary& tree, const char* text,
   return losses;
 }
 
+void AddNewWarnings(const std::vector<std::string>& warnings,
+                    std::vector<std::string>* all) {
+  for (const std::string& warning : warnings) {
+    if (std::find(all->begin(), all->end(), warning) == all->end()) {
+      all->push_back(warning);
+    }
+  }
+}
+
 std::string Parts(size_t count) {
   return absl::StrCat(count, count == 1 ? " part" : " parts");
 }

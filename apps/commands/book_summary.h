@@ -71,6 +71,9 @@ bool WasCut(const BookSummary& summary);
 // are the words for one and for several.
 std::vector<std::string> LossesOf(const BookSummary& tree, const char* text,
                                   const char* texts);
+// Adds to `all` the warnings of a tree that it lacks.
+void AddNewWarnings(const std::vector<std::string>& warnings,
+                    std::vector<std::string>* all);
 // The entry in "parts" of a text.
 Json PartOf(const document::Document& book, size_t level, const Node& node);
 // The entries of all levels; `first_token` is that of `book` in a longer one.

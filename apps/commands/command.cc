@@ -22,7 +22,7 @@ absl::Status Blame(const absl::Status& status, const char* who) {
 }
 
 void Warn(std::string warning, std::vector<std::string>* warnings) {
-  WriteWarnings({warning});
+  WriteNewWarnings({warning});
   if (warnings != kOnStderrAlone) warnings->push_back(std::move(warning));
 }
 

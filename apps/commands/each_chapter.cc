@@ -89,8 +89,7 @@ absl::Status Chapters::Summarize(const reader::Chapter& chapter,
   ASSIGN_OR_RETURN(one.tree,
                    ReadAsTree(options_, model_, one.text, std::move(form),
                               /*warnings=*/{}, too_long));
-  warnings_.insert(warnings_.end(), one.tree.warnings.begin(),
-                   one.tree.warnings.end());
+  AddNewWarnings(one.tree.warnings, &warnings_);
   for (const std::string& loss : LossesOf(one.tree, "summary", "summaries")) {
     warnings_.push_back(absl::StrCat(one.name, ": ", loss));
     WriteWarnings({warnings_.back()});

@@ -121,7 +121,7 @@ absl::Status Generator::Read(const std::vector<int32_t>& prompt,
 absl::Status Generator::SayWarnings() {
   if (std::exchange(warned_, true)) return absl::OkStatus();
   ASSIGN_OR_RETURN(const Json report, session_.Report());
-  WriteWarnings(report.at("warnings").get<std::vector<std::string>>());
+  WriteNewWarnings(report.at("warnings").get<std::vector<std::string>>());
   return absl::OkStatus();
 }
 

@@ -608,7 +608,9 @@ absl::Status Tree::Keep(Making& making, const Part& part, MadePart made) {
   if (!kept.ok()) {
     if (IsInterrupted(kept)) return kept;
     // A part that cannot be kept does not end the reading.
-    Warn(absl::StrCat("parts are not kept from here on: ", kept.message()));
+    summary_.warnings.push_back(
+        absl::StrCat("parts are not kept from here on: ", kept.message()));
+    WriteNewWarnings({summary_.warnings.back()});
     reading_->StopKeeping();
   }
   making.states[part.index] = Making::State::kMade;

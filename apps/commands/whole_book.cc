@@ -121,8 +121,7 @@ absl::Status BookAnswers::Answer(const std::string& question,
                               /*warnings=*/{}, too_long));
   answered_.push_back({question, std::move(tree)});
   const Answered& answered = answered_.back();
-  warnings_.insert(warnings_.end(), answered.tree.warnings.begin(),
-                   answered.tree.warnings.end());
+  AddNewWarnings(answered.tree.warnings, &warnings_);
   const size_t asked = answered.asked();
   const size_t left = answered.parts().size() - asked;
   const std::string of_question = is_alone ? "" : absl::StrCat(": ", question);

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <set>
 #include <utility>
 
 #include "apps/cli/error.h"
@@ -89,6 +90,13 @@ void WriteNote(std::string_view text) {
 void WriteWarnings(const std::vector<std::string>& warnings) {
   for (const std::string& warning : warnings) {
     WriteNote("warning: " + warning + "\n");
+  }
+}
+
+void WriteNewWarnings(const std::vector<std::string>& warnings) {
+  static std::set<std::string>* const said = new std::set<std::string>;
+  for (const std::string& warning : warnings) {
+    if (said->insert(warning).second) WriteWarnings({warning});
   }
 }
 

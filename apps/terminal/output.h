@@ -35,6 +35,9 @@ void WriteNote(std::string_view text);
 
 // Writes each warning as a line "warning: TEXT".
 void WriteWarnings(const std::vector<std::string>& warnings);
+// Writes those that this function has not written before: what holds for the
+// machine or the model is the same for each text.
+void WriteNewWarnings(const std::vector<std::string>& warnings);
 
 // Writes running text to stdout while a model makes it. On a terminal of known
 // width lines break between words, and a word shows once it is whole; elsewhere
