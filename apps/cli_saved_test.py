@@ -232,6 +232,20 @@ class CacheTest(SavedCase):
         listed = self.document("cache", "list", env=self.env)
         self.assertEqual(listed["files"], [])
 
+    def test_a_folder_among_the_rates_keeps_nothing_else(self):
+        self.ask()
+        folder = os.path.join(self.cache, "rates-" + 16 * "f" + ".json")
+        os.makedirs(os.path.join(folder, "mine"))
+        result = run("cache", "clear", env=self.env)
+        self.assertEqual(result.returncode, 6)
+        self.assertRegex(
+            result.stderr.decode(), "'%s': got a folder, need a file of rates; "
+            r"it stays; beside them \d files? removed" % folder)
+        listed = self.document("cache", "list", env=self.env)
+        self.assertEqual(listed["prompt_cache"], [])
+        self.assertEqual(os.listdir(folder), ["mine"])
+        shutil.rmtree(folder)
+
 
 class GoingOnTest(SavedCase):
     """A reading that is stopped goes on at most one layer before that place."""

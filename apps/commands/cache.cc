@@ -1,6 +1,7 @@
 // tiercel cache: lists or clears the files that the program can make again.
 #include <algorithm>
 #include <ctime>
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -133,6 +134,21 @@ std::string Files(size_t count) {
   return absl::StrCat(count, count == 1 ? " file" : " files");
 }
 
+// Checks that none of the files that the cache lists is a folder.
+absl::Status CheckFiles(const std::string& folder, const Json& files) {
+  for (const Json& file : files) {
+    const std::string path =
+        absl::StrCat(folder, "/", file.at("file").get<std::string>());
+    std::error_code ignored;
+    if (!std::filesystem::is_directory(path, ignored)) continue;
+    return Error(Exit::kIo, "cannot_write",
+                 absl::StrCat("'", path,
+                              "': got a folder, need a file of rates; it "
+                              "stays"));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::Status Cache(const Options& options) {
@@ -171,15 +187,20 @@ absl::Status Cache(const Options& options) {
   size_t removed = ClearReadings(folder);
   std::vector<std::string> folders = {folder};
   if (texts.ok()) folders.push_back(options.session.prompt_cache_dir);
+  absl::Status left = texts.status();
+  absl::Status cleared;
   for (const std::string& each : folders) {
-    ASSIGN_OR_RETURN(const size_t files,
-                     Tried([&] { return cache_clear(each); }));
-    removed += files;
+    const absl::StatusOr<size_t> files =
+        Tried([&] { return cache_clear(each); });
+    cleared.Update(files.status());
+    removed += files.value_or(0);
   }
-  if (!texts.ok()) {
-    return Error(ExitOf(texts.status()), CodeOf(texts.status()),
-                 absl::StrCat(texts.status().message(), "; beside them ",
-                              Files(removed), " removed"));
+  if (!cleared.ok()) left.Update(CheckFiles(folder, list.at("files")));
+  left.Update(cleared);
+  if (!left.ok()) {
+    return Error(ExitOf(left), CodeOf(left),
+                 absl::StrCat(left.message(), "; beside them ", Files(removed),
+                              " removed"));
   }
   document["removed"] = removed;
   document["bytes"] = TotalBytes(list);
