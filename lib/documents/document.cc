@@ -87,6 +87,15 @@ bool StartsLikeZip(std::string_view bytes) {
   return bytes.substr(0, 4) == "PK\x03\x04";
 }
 
+// Returns true if other bytes, of a bad copy, may stand before an archive: it
+// has the mark of the first file, and that of the end.
+bool HasZipWithin(std::string_view bytes) {
+  constexpr size_t kMost = size_t{64} << 10;  // before, or as a comment behind
+  return bytes.substr(0, kMost).find("PK\x03\x04") != std::string_view::npos &&
+         bytes.substr(bytes.size() - std::min(bytes.size(), kMost))
+                 .find("PK\x05\x06") != std::string_view::npos;
+}
+
 // A file that was packed is whole, so that it is no PDF and no EPUB without
 // their marks, whatever its name says.
 Format FormatOf(const std::string& name, std::string_view bytes,
@@ -103,7 +112,8 @@ Format FormatOf(const std::string& name, std::string_view bytes,
   if (IsMhtml(name, body)) return Format::kMhtml;
   const bool is_html = HasExtension(name, {".html", ".htm", ".xhtml"}) ||
                        StartsLikeHtml(body) || IsHtmlPiece(body);
-  return is_html ? Format::kHtml : Format::kText;
+  if (is_html) return Format::kHtml;
+  return HasZipWithin(bytes) ? Format::kEpub : Format::kText;
 }
 
 Result ReadPage(const std::string& name, const std::string& bytes) {

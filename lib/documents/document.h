@@ -75,7 +75,8 @@ std::optional<Error> CheckNuls(const std::string& name, std::string_view bytes);
 //   folder      an unpacked EPUB, or HTML pages with an index; see folder.h
 //   gzip        what is in it, as below, by its name without ".gz"; a PDF or an
 //               EPUB in it by its first bytes alone; see gzip.h
-//   PDF, EPUB   by the first bytes or by extension; see pdf.h, epub.h
+//   PDF, EPUB   by the first bytes or by extension, or by their marks behind
+//               other bytes, which a bad copy has; see pdf.h, epub.h
 //   FB2         by the first bytes, also in a ZIP archive; see fb2.h
 //   RTF         by the first bytes; see rtf.h
 //   MHTML       by the header of a mail; see mhtml.h
@@ -85,8 +86,9 @@ std::optional<Error> CheckNuls(const std::string& name, std::string_view bytes);
 //
 // Only folders and regular files are read, and opening one never blocks.
 // Errors: not_a_regular_file, document_too_large, not_text (binary),
-// html_too_complex, unsupported_document (foreign_format.h), those of pdf.h,
-// epub.h, fb2.h, rtf.h and mhtml.h; file_not_found, io_error. Thread-safe.
+// html_too_complex, unsupported_document (foreign_format.h), those of
+// folder.h, gzip.h, pdf.h, epub.h, fb2.h, rtf.h and mhtml.h; file_not_found,
+// io_error. Thread-safe.
 Result ReadDocument(const std::string& path);
 
 // Reads a document from bytes in memory. Errors call it `name`, whose extension

@@ -241,6 +241,14 @@ TEST_F(DocumentTest, FormatsAreToldByBytesAndByExtension) {
   }
   EXPECT_EQ(Good(Read("a.html", "<p>" + of_pdf)).text, of_pdf);
   EXPECT_EQ(CodeOf(Read("b", "PK\x03\x04")), "invalid_epub");
+  const std::string archive = ZipOf({{"a", "b"}});
+  EXPECT_EQ(CodeOf(Read("b", archive)), "unsupported_document");
+  EXPECT_EQ(CodeOf(Read("b", "HTTP/1.1 200 OK\r\n\r\n" + archive)),
+            "unsupported_document");
+  for (const char* mark : {"PK\x03\x04", "PK\x05\x06"}) {
+    EXPECT_EQ(Good(Read("b.txt", "A mark: " + std::string(mark))).text,
+              "A mark: PK  ");
+  }
   EXPECT_EQ(CodeOf(Read("c.txt", "\x1F\x8B\x08....")), "invalid_archive");
 }
 

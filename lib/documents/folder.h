@@ -15,8 +15,9 @@ namespace tiercel::document {
 // out, with a warning, and so is what lies out of the folder, by links of the
 // file system too.
 //
-// Errors: not_a_regular_file (no index), document_too_large (all pages),
-// html_too_complex, not_text, io_error.
+// Errors: not_a_regular_file (no index), too_many_files, zip_bomb (all files),
+// document_too_large (all pages), html_too_complex, not_text, io_error; those
+// of epub.h for an unpacked EPUB.
 Result ReadFolder(const std::string& path);
 
 }  // namespace tiercel::document

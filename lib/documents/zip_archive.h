@@ -33,7 +33,8 @@ inline constexpr uint64_t kMaxUnpackedBytes = 256u << 20;
 //
 // Errors: invalid_archive (damaged), encrypted_document (a file needs a
 // password), zip_bomb (a limit on bytes), too_many_files, hostile_name (a file
-// that would lie outside the folder it were unpacked in).
+// that would lie outside the folder it were unpacked in), unsupported_document
+// (a file is packed by a method that is not read).
 class ZipArchive : public BookFiles {
  public:
   using Opened = std::variant<std::unique_ptr<ZipArchive>, Error>;
