@@ -58,6 +58,14 @@ class ChatTest(Case):
             "tokenize", "-m", CHAT, "--parse-special",
             input=(text + "<|im_start|>assistant\n").encode())["tokens"])
 
+    def test_errors_name_what_is_typed(self):
+        book = self.path("two.txt", b"Chapter 1\n\nA cat.\n\nChapter 2\n\nA dog.\n")
+        told = run("chat", "--book", book, "-m", CHAT,
+                   input=b"/chapter 9\n/chapter 2-\n/chapter Foo\n/save -\n")
+        self.assertEqual([line.split(b":")[0]
+                          for line in told.stderr.splitlines()],
+                         3 * [b"/chapter"] + [b"/save"])
+
     def test_a_talk_about_nothing(self):
         terminal = self.start()
         prompt, cached, first = self.ask(terminal, "who?")

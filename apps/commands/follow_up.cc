@@ -59,6 +59,20 @@ bool OnTerminal() {
   return isatty(STDIN_FILENO) == 1 && isatty(STDOUT_FILENO) == 1;
 }
 
+// Returns an error whose message begins with the name of a flag, with that of
+// what is typed here in its place.
+absl::Status AsTyped(const absl::Status& error, const std::string& flag,
+                     const std::string& typed) {
+  if (error.ok()) return error;
+  std::string message(error.message());
+  for (const std::string& name : {"--" + flag + ":", flag + ":"}) {
+    if (message.compare(0, name.size(), name) != 0) continue;
+    message.replace(0, name.size(), typed + ":");
+    return Error(ExitOf(error), CodeOf(error), message);
+  }
+  return error;
+}
+
 // Reads typed lines: with an editor on a terminal, else from stdin.
 class Lines {
  public:
@@ -206,11 +220,11 @@ class Talk {
     } else if (name == "/undo") {
       Undo();
     } else if (name == "/save" && !value.empty()) {
-      return Explained(Save(value));
+      return Explained(AsTyped(Save(value), "output", name));
     } else if (about_book && name == "/toc") {
       return WriteContents(options_, *model_, *subject_.book);
     } else if (about_book && name == "/chapter") {
-      return Explained(Choose(value));
+      return Explained(AsTyped(Choose(value), "chapters", name));
     } else if (about_book && name == "/places") {
       SayPlaces();
     } else {
