@@ -102,7 +102,7 @@ class ChatTest(Case):
         prompt, cached, _ = self.ask(terminal, "why?")
         self.assertEqual(prompt, self.tokens(ABOUT + "who?", first, "why?"))
         self.say(terminal, "/toc", rb"no chapters")
-        self.say(terminal, "/chapter 1", rb"chapters: the document has none")
+        self.say(terminal, "/chapter 1", rb"/chapter: the document has none")
         self.say(terminal, "/chapter 1-", rb"need numbers as")
         self.say(terminal, "/places", rb"quotes nothing|in the text")
         for _ in range(2):
