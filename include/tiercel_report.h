@@ -102,15 +102,16 @@ typedef struct tiercel_reading {
   size_t answer; /* where it and all that precedes its answer ends; below the
                   * number of tokens held */
   /* Other questions about the text: the tokens of each, as they would stand
-   * from `asked` on. NULL if there are none. */
+   * from `asked` on. The first should be one that could be asked of any text.
+   * NULL if there are none. */
   const int32_t* const* others;
   const size_t* other_sizes;
   size_t num_others;
-  /* If not NULL, is set to the excess of which the shares are shares: 0 if the
-   * question attends as the others do, 1 if every head attends to one run
-   * alone, where the others attend to all alike. The shares of a small excess
-   * say little: that of a short question about another text is mostly below
-   * 0.08. */
+  /* If not NULL, is set to the excess of the question's attention over that of
+   * the first other one: 0 if it attends as that does, 1 if every head attends
+   * to one run alone, where that attends to all alike. The shares of a small
+   * excess say little: that of a short question about another text is mostly
+   * below 0.08. */
   double* excess;
 } tiercel_reading;
 

@@ -23,7 +23,7 @@ constexpr double kTimesTheMean = 2;
 // A question with less of an excess (tiercel_reading) is hardly about the text.
 constexpr double kLeastExcess = 0.08;
 // A question that could be asked of any book: a passage that draws it, too,
-// draws every question.
+// draws every question. It is the first of those that are compared.
 constexpr char kAnyQuestion[] = "What is this text about?";
 // The other questions that are compared; each is read once more.
 constexpr size_t kMostOthers = 2;

@@ -72,12 +72,14 @@ void AttentionShares::Begin(int64_t first, int64_t last) {
   question_.assign(before_.size(), 0);
   another_.assign(before_.size(), 0);
   others_.assign(before_.size(), 0);
+  first_other_.assign(before_.size(), 0);
   others_read_ = 0;
   counted_ = Rows::kNone;
 }
 
 void AttentionShares::Count(Rows rows) {
   if (counted_ == Rows::kOfAnother) {
+    if (others_read_ == 0) first_other_ = another_;
     for (size_t i = 0; i < others_.size(); ++i) {
       others_[i] += std::exchange(another_[i], 0.0f);
     }
@@ -173,6 +175,7 @@ AttentionShares::Found AttentionShares::SharesOf(
   const double others = std::max(parts.front()->others_read_, 1);
   const int64_t runs = parts.front()->runs_;
   std::vector<double> shares(static_cast<size_t>(runs));
+  std::vector<double> over_first = shares;
   int64_t heads = 0;
   // The order of the sums is that of one instance that has all heads.
   for (int layer = 0; layer < parts.front()->shape_.layers; ++layer) {
@@ -181,20 +184,26 @@ AttentionShares::Found AttentionShares::SharesOf(
       heads += part->shape_.heads;
       for (int64_t i = 0; i < width; ++i) {
         const auto at = static_cast<size_t>(layer * width + i);
+        const auto run = static_cast<size_t>(i % runs);
         const double question = part->question_[at];
-        const double rest =
-            std::max(double{part->before_[at]}, part->others_[at] / others);
-        shares[static_cast<size_t>(i % runs)] +=
-            question * std::log((question + kLittle) / (rest + kLittle));
+        const double before = part->before_[at];
+        const auto over = [&](double other) {
+          return question * std::log((question + kLittle) /
+                                     (std::max(before, other) + kLittle));
+        };
+        shares[run] += over(part->others_[at] / others);
+        over_first[run] += over(part->first_other_[at]);
       }
     }
   }
   double sum = 0;
   for (double& share : shares) sum += share = std::max(share, 0.0);
   for (double& share : shares) share = sum > 0 ? share / sum : 0;
+  double excess = 0;
+  for (const double over : over_first) excess += std::max(over, 0.0);
   const double most =
       static_cast<double>(heads) * std::log(static_cast<double>(runs));
-  return {std::move(shares), most > 0 ? sum / most : 0};
+  return {std::move(shares), most > 0 ? excess / most : 0};
 }
 
 }  // namespace tiercel

@@ -52,7 +52,7 @@ class AttentionShares final : public StepObserver {
       DeviceMemory& memory, const Shape& shape);
 
   // Starts anew on a text of the runs [first, last), all whole: run i has the
-  // positions from i * kRun on. Takes four floats of host memory for each run
+  // positions from i * kRun on. Takes five floats of host memory for each run
   // of each query head of each layer.
   void Begin(int64_t first, int64_t last);
 
@@ -74,8 +74,9 @@ class AttentionShares final : public StepObserver {
   struct Found {
     // One for each run; they sum to 1, or each is 0.
     std::vector<double> shares;
-    // The sum of the weights, over the logarithm of the number of runs for each
-    // head: 1 if each looked at one run alone, where others look at all alike.
+    // The sum of the weights if only the first of the other questions counts,
+    // over the logarithm of the number of runs for each head: 1 if each looked
+    // at one run alone, where the others look at all alike.
     double excess = 0;
   };
   Found Shares() const;
@@ -105,7 +106,8 @@ class AttentionShares final : public StepObserver {
   std::vector<float> before_;
   std::vector<float> question_;
   std::vector<float> another_;  // by the other question that is being read
-  std::vector<float> others_;   // the sums over those that were read
+  std::vector<float> first_other_;
+  std::vector<float> others_;  // the sums over those that were read
   int others_read_ = 0;
   Rows counted_ = Rows::kNone;
   int64_t step_rows_ = 0;
