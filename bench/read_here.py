@@ -148,7 +148,7 @@ def main():
         "Read here",
         f"{pages.version_of(args.tiercel)}; {pathlib.Path(model).name}; "
         f"{args.book.name}, pieces of {args.letters} letters with "
-        f"{args.facts} fact{'s' * (args.facts > 1)}, asked together",
+        f"{args.facts} fact" + "s, asked together" * (args.facts > 1),
         lines, args.save and name)
 
 

@@ -110,8 +110,7 @@ typedef struct tiercel_reading {
   /* If not NULL, is set to the excess of the question's attention over that of
    * the first other one: 0 if it attends as that does, 1 if every head attends
    * to one run alone, where that attends to all alike. The shares of a small
-   * excess say little: that of a short question about another text is mostly
-   * below 0.08. */
+   * excess, of less than 0.05, say little. */
   double* excess;
 } tiercel_reading;
 

@@ -21,7 +21,7 @@ constexpr size_t kMostPassages = 3;
 // A passage has at least this many times the mean share of a run.
 constexpr double kTimesTheMean = 2;
 // A question with less of an excess (tiercel_reading) is hardly about the text.
-constexpr double kLeastExcess = 0.08;
+constexpr double kLeastExcess = 0.045;
 // A question that could be asked of any book: a passage that draws it, too,
 // draws every question. It is the first of those that are compared.
 constexpr char kAnyQuestion[] = "What is this text about?";
