@@ -115,7 +115,9 @@ std::vector<std::vector<int32_t>> OthersOf(
   std::vector<std::vector<int32_t>> others;
   for (const std::string& text : texts) {
     std::vector<int32_t> ids = AsAsked(model, text);
-    if (!ids.empty() && ids.size() <= room) others.push_back(std::move(ids));
+    // The first is compared alone, too: without it there are none.
+    if (ids.empty() || ids.size() > room) break;
+    others.push_back(std::move(ids));
   }
   return others;
 }
