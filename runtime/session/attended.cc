@@ -43,7 +43,8 @@ absl::Status Session::InPlaceOf(size_t from, const std::vector<int32_t>& tokens,
     kv_->Truncate(length);
   };
   sequence_.Truncate(from);
-  RETURN_IF_ERROR(Append(tokens.data(), tokens.size()));
+  RETURN_IF_ERROR(CheckFit(tokens.data(), tokens.size()));
+  sequence_.Append(tokens.data(), tokens.size());
   return read();
 }
 
@@ -54,8 +55,8 @@ absl::StatusOr<AttentionShares::Found> Session::Attended(const Reading& reading,
   if (!sequence_.IsComputed()) {
     return UsageError(
         "invalid_argument",
-        "keys that were filled, not computed, say nothing of where an answer "
-        "looked");
+        "keys that were filled, not computed, say nothing of where a question "
+        "looks");
   }
   for (const auto& rank : kv_->ranks()) {
     RETURN_IF_ERROR(rank->ReserveShares());
@@ -76,7 +77,6 @@ absl::StatusOr<AttentionShares::Found> Session::Attended(const Reading& reading,
       rank->store->Observe(rank->retrieval.get());
     }
   };
-  const bool knew_logits = !NextLogits().empty();
   auto total = static_cast<uint64_t>(sequence_.pending());
   for (const auto& other : reading.others) total += other.size();
   uint64_t done = 0;
@@ -101,8 +101,6 @@ absl::StatusOr<AttentionShares::Found> Session::Attended(const Reading& reading,
   }
   RETURN_IF_ERROR(read(Rows::kOfTheQuestion, reading.answer));
   RETURN_IF_ERROR(read(Rows::kNone, sequence_.tokens().size()));
-  // Tokens that came and went took the logits along.
-  if (knew_logits) RETURN_IF_ERROR(CatchUp(Phase::kVerify));
   std::vector<const AttentionShares*> parts;
   for (const auto& rank : kv_->ranks()) {
     if (!rank->IsFirstOfHeads()) continue;

@@ -115,7 +115,7 @@ SessionPromptCache::Parts Session::PromptCacheParts() {
 
 // ---- Tokens ----
 
-absl::Status Session::Append(const int32_t* ids, size_t count) {
+absl::Status Session::CheckFit(const int32_t* ids, size_t count) const {
   const ModelConfig& config = model().config;
   if (static_cast<uint64_t>(sequence_.room()) < count) {
     constexpr size_t kMost = size_t{1} << 62;  // beyond any sum
@@ -138,6 +138,11 @@ absl::Status Session::Append(const int32_t* ids, size_t count) {
                        ", the vocabulary has 0 to ", config.vocab - 1));
     }
   }
+  return absl::OkStatus();
+}
+
+absl::Status Session::Append(const int32_t* ids, size_t count) {
+  RETURN_IF_ERROR(CheckFit(ids, count));
   sequence_.Append(ids, count);
   runner_->DropKeptRow();
   return absl::OkStatus();

@@ -158,9 +158,11 @@ class Session {
   absl::Status TryPass(int64_t rows, Phase phase, Progress progress,
                        const View& view, bool certain, bool keeps,
                        Runner::Stop* stop);
+  // Checks that the tokens can be appended. Errors: those of Append.
+  absl::Status CheckFit(const int32_t* ids, size_t count) const;
   // Calls `read` while the session holds `tokens` in the place of its own from
-  // `from` on, of which KV is missing afterwards. Errors: those of Append, and
-  // of `read`.
+  // `from` on, of which KV is missing afterwards; the logits that it knows
+  // stay. Errors: those of Append, and of `read`.
   absl::Status InPlaceOf(size_t from, const std::vector<int32_t>& tokens,
                          absl::FunctionRef<absl::Status()> read);
   absl::Status WithPagesBeingSaved(absl::FunctionRef<absl::Status()> step);
