@@ -1,7 +1,6 @@
 // tiercel cache: lists or clears the files that the program can make again.
 #include <algorithm>
 #include <ctime>
-#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -134,21 +133,6 @@ std::string Files(size_t count) {
   return absl::StrCat(count, count == 1 ? " file" : " files");
 }
 
-// Checks that none of the files that the cache lists is a folder.
-absl::Status CheckFiles(const std::string& folder, const Json& files) {
-  for (const Json& file : files) {
-    const std::string path =
-        absl::StrCat(folder, "/", file.at("file").get<std::string>());
-    std::error_code ignored;
-    if (!std::filesystem::is_directory(path, ignored)) continue;
-    return Error(Exit::kIo, "cannot_write",
-                 absl::StrCat("'", path,
-                              "': got a folder, need a file of rates; it "
-                              "stays"));
-  }
-  return absl::OkStatus();
-}
-
 }  // namespace
 
 absl::Status Cache(const Options& options) {
@@ -188,15 +172,12 @@ absl::Status Cache(const Options& options) {
   std::vector<std::string> folders = {folder};
   if (texts.ok()) folders.push_back(options.session.prompt_cache_dir);
   absl::Status left = texts.status();
-  absl::Status cleared;
   for (const std::string& each : folders) {
     const absl::StatusOr<size_t> files =
         Tried([&] { return cache_clear(each); });
-    cleared.Update(files.status());
+    left.Update(files.status());
     removed += files.value_or(0);
   }
-  if (!cleared.ok()) left.Update(CheckFiles(folder, list.at("files")));
-  left.Update(cleared);
   if (!left.ok()) {
     return Error(ExitOf(left), CodeOf(left),
                  absl::StrCat(left.message(), "; beside them ", Files(removed),

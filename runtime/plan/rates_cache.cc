@@ -259,6 +259,7 @@ absl::StatusOr<json> RatesCache::List() const {
   for (const fs::path& path : files) {
     std::error_code gone;
     const auto bytes = fs::file_size(path, gone);
+    if (gone) continue;  // a folder has none, either
     const auto modified = fs::last_write_time(path, gone);
     if (gone) continue;
     json document = DocumentIn(path);
@@ -277,11 +278,20 @@ absl::StatusOr<int64_t> RatesCache::Clear() const {
   ASSIGN_OR_RETURN(const std::vector<fs::path> files,
                    FilesIn(folder_, /*unfinished_too=*/true));
   int64_t removed = 0;
+  absl::Status left;  // the first error, behind which the rest is removed
   for (const fs::path& path : files) {
     std::error_code error;
     removed += fs::remove(path, error);
-    if (error) return CannotWrite(path.string(), error.message());
+    if (!error) continue;
+    std::error_code ignored;
+    left.Update(fs::is_directory(path, ignored)
+                    ? IoError("cannot_write",
+                              absl::StrCat("'", path.string(),
+                                           "': got a folder, need a file of "
+                                           "rates; it stays"))
+                    : CannotWrite(path.string(), error.message()));
   }
+  if (!left.ok()) return left;
   return removed;
 }
 

@@ -232,6 +232,19 @@ TEST_F(RatesCacheTest, ListsAndClearsItsOwnFiles) {
   EXPECT_EQ(*Cache().Clear(), 0);
 }
 
+TEST_F(RatesCacheTest, AFolderAmongItsFilesStaysAlone) {
+  Add(Measured(0.5));
+  const fs::path folder = fs::path(folder_) / "rates-0000000000000000.json";
+  fs::create_directories(folder / "mine");
+  EXPECT_EQ(Cache().List()->size(), 1);
+  const absl::Status status = Cache().Clear().status();
+  EXPECT_EQ(CodeOf(status), "cannot_write");
+  EXPECT_EQ(ClassOf(status), ErrorClass::kIo);
+  EXPECT_THAT(status.message(), HasSubstr(folder.string() + "': got a folder"));
+  EXPECT_TRUE(fs::exists(folder / "mine"));
+  EXPECT_EQ(Files(), 1u);
+}
+
 TEST_F(RatesCacheTest, SaysWhereNothingCanBeKept) {
   const RatesCache nowhere("/dev/null/x");
   for (const absl::Status& status :
