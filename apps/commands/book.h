@@ -48,10 +48,10 @@ Json Described(const document::Document& book);
 absl::Status WriteContents(const Options& options, const Model& model,
                            const document::Document& book);
 
-// Looks up the quotations of `text` in the book: [{"text", "found", and if it
-// is found "chapters" and "pages"}].
+// Looks up the quotations of `text` in the book (PlacedIn).
 Json QuotationsIn(const std::string& text, const document::Document& book);
-// The same of quotations that were looked up.
+// Returns quotations that were looked up in the book, with their places there:
+// [{"text", "found", and if it is found "chapters", "pages" and "place"}].
 Json PlacedIn(const document::Document& book,
               const std::vector<reader::Quotation>& found);
 // Returns a line for people on each quotation.

@@ -26,6 +26,7 @@
 #include "apps/terminal/typed_lines.h"
 #include "lib/documents/document.h"
 #include "lib/reader/places.h"
+#include "lib/reader/quotations.h"
 #include "lib/status/status_macros.h"
 
 namespace tiercel::cli {
@@ -105,6 +106,7 @@ absl::Status CompleteSummary(const Options& options, const Model& model,
 absl::Status CompleteAnswers(const Options& options,
                              const document::Document& book, Json& document) {
   reader::Notes notes = NotesOn(options, book);
+  reader::QuotationFinder finder(book.text);
   for (Json& output : document.at("output")) {
     const auto text = output.at("text").get<std::string>();
     const size_t number = notes.sections.size();
@@ -112,7 +114,7 @@ absl::Status CompleteAnswers(const Options& options,
                                       absl::StrCat("question-", number + 1),
                                       {}};
     section.Add(text);
-    Json quotations = QuotationsIn(text, book);
+    Json quotations = PlacedIn(book, finder.Find(text));
     for (std::string& line : QuotationLines(quotations)) {
       if (!options.json) WriteNote(line + "\n");
       section.paragraphs.push_back({std::move(line), "", ""});

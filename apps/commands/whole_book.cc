@@ -23,6 +23,8 @@ namespace {
 struct Answered {
   std::string question;
   BookSummary tree;
+  // The quotations of each text that was made for it, the last one's last.
+  std::vector<Json> quotations;
 
   // The text that was made of all others, or the only one.
   const Node& answer() const {
@@ -68,9 +70,9 @@ class BookAnswers {
                       const absl::Status& too_long);
   // Writes the document and notes.
   absl::Status Finish();
-  BookAnswer Last() {
+  BookAnswer Last() const {
     return {answered_.back().answer().writing.text,
-            AnswerQuotations(answered_.back().tree)};
+            answered_.back().quotations.back()};
   }
 
  private:
@@ -86,11 +88,7 @@ class BookAnswers {
   // The quotations of each text that was made for a tree. A part quotes from
   // itself, and an answer what parts have quoted, if they have it.
   std::vector<Json> TreeQuotations(const BookSummary& tree);
-  // The quotations of the last text.
-  Json AnswerQuotations(const BookSummary& tree) {
-    return std::move(TreeQuotations(tree).back());
-  }
-  Json Document();
+  Json Document() const;
   reader::Notes Notes() const;
   size_t book_tokens() const { return answered_.front().tree.book_tokens; }
   // The tokens of the parts that were read for one question or more.
@@ -119,7 +117,8 @@ absl::Status BookAnswers::Answer(const std::string& question,
   ASSIGN_OR_RETURN(BookSummary tree,
                    ReadAsTree(options, model_, book_, std::move(form),
                               /*warnings=*/{}, too_long));
-  answered_.push_back({question, std::move(tree)});
+  std::vector<Json> quotations = TreeQuotations(tree);
+  answered_.push_back({question, std::move(tree), std::move(quotations)});
   const Answered& answered = answered_.back();
   AddNewWarnings(answered.tree.warnings, &warnings_);
   const size_t asked = answered.asked();
@@ -186,8 +185,7 @@ absl::Status BookAnswers::Write(const Answered& answered) {
   } else if (const std::string place = OnlyPlace(answered); !place.empty()) {
     WriteNote(absl::StrCat("from ", place, "\n"));
   }
-  for (const std::string& line :
-       QuotationLines(AnswerQuotations(answered.tree))) {
+  for (const std::string& line : QuotationLines(answered.quotations.back())) {
     WriteNote(line + "\n");
   }
   if (options_.statistics) WriteNote(TookOf(options_, answered.tree));
@@ -211,7 +209,7 @@ size_t BookAnswers::TokensRead() const {
   return read;
 }
 
-Json BookAnswers::Document() {
+Json BookAnswers::Document() const {
   Json outputs = Json::array();
   Json parts = Json::array();
   Json quotations = Json::array();
@@ -231,8 +229,8 @@ Json BookAnswers::Document() {
       part["question"] = i;
       parts.push_back(std::move(part));
     }
-    for (Json& of_text : TreeQuotations(one.tree)) {
-      for (Json& quotation : of_text) {
+    for (const Json& of_text : one.quotations) {
+      for (Json quotation : of_text) {
         quotation["question"] = i;
         quotations.push_back(std::move(quotation));
       }
