@@ -453,14 +453,6 @@ TEST_F(ArgsTest, RanksAreACount) {
   }
 }
 
-TEST_F(ArgsTest, AQuestionIsNotBlank) {
-  for (const char* blank : {"", "  ", "\t\n", "\u00A0\u3000", "\u200B"}) {
-    EXPECT_THAT(Refusal({"ask", "x", "who?", blank, "-m", "x"}),
-                HasSubstr("ask: QUESTION: got '"));
-  }
-  EXPECT_EQ(Parse({"ask", "x", "\u00A0?", "-m", "x"}).questions.size(), 1u);
-}
-
 TEST_F(ArgsTest, EffortIsACountOfTokensOrFull) {
   const auto effort = [&](const char* typed) {
     return Parse({"ask", "x", "who?", "-m", "x", "--effort", typed})

@@ -141,5 +141,13 @@ TEST_F(ArgsTest, WhyItHasNoEffect) {
   }
 }
 
+TEST_F(ArgsTest, AQuestionIsNotBlank) {
+  for (const char* blank : {"", "  ", "\t\n", "\u00A0\u3000", "\u200B"}) {
+    EXPECT_THAT(Refusal({"ask", "x", "who?", blank, "-m", "x"}),
+                HasSubstr("ask: QUESTION: got '"));
+  }
+  EXPECT_EQ(Parse({"ask", "x", "\u00A0?", "-m", "x"}).questions.size(), 1u);
+}
+
 }  // namespace
 }  // namespace tiercel::cli

@@ -108,7 +108,7 @@ TEST(QuotationsTest, TheCaseOfTheFirstWordMayBeTheAnswersOwn) {
       FindQuotations("\"Alice was very tired\"", "ALICE was very tired of it.")
           .at(0)
           .found);
-  // The same case is preferred.
+  // A place with the quotation's own case comes before one in another.
   EXPECT_EQ(FindQuotations("\"she was very tired\"",
                            "She was very tired. And she was very tired.")
                 .at(0)

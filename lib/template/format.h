@@ -9,11 +9,11 @@ namespace tiercel::jinja {
 
 // Appends str(value), as {{ value }} writes it; nothing for undefined.
 void AppendStr(Rendering& rendering, const Value& value, TextBuilder* out);
-// Appends repr(value).
 struct ReprStyle {
   bool ascii = false;   // Python's ascii(): other characters are escaped
   bool sorted = false;  // the items of dicts by their keys
 };
+// Appends repr(value).
 void AppendRepr(Rendering& rendering, const Value& value, TextBuilder* out,
                 const ReprStyle& style = {});
 // Returns the str() of a value; for a string the string itself.

@@ -80,8 +80,9 @@ class AttentionShares final : public StepObserver {
     double excess = 0;
   };
   Found Shares() const;
-  // The same over the heads of all `parts`, each of which observed the same
-  // rows for its own heads of every layer, in the order of the heads.
+  // Returns what one instance with the heads of all `parts` would find. Each
+  // observed these rows for its own heads of every layer; they come in the
+  // order of the heads.
   static Found SharesOf(std::span<const AttentionShares* const> parts);
 
  private:
