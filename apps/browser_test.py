@@ -305,7 +305,7 @@ class BrowserTest(Case):
         self.assertEqual(browser.run("document.querySelector('.answer .row p')"
                                      ".textContent"), "Stopped.")
         self.server.await_gauge("tiercel_requests_running", 0)
-        self.assertIn(b", stopped\n", self.server.said)
+        self.server.await_said(b", stopped\n", 1)
         self.assertFalse(browser.run("$('send').disabled"))
 
     def test_quotations_are_links(self):

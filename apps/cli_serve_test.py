@@ -277,6 +277,7 @@ class PageTest(Case):
                                  (200, "application/json"))
                 self.assertEqual(document + b"\n", told.stdout)
         # The log has no names.
+        server.await_said(b"POST /documents 200, ", 12)
         self.assertNotIn(b"latin", server.said)
 
     def test_documents_that_are_none(self):
@@ -685,7 +686,7 @@ class LoadTest(Case):
                 answer = b"".join(iter(lambda: client.recv(1 << 16), b""))
             self.assertIn(b"HTTP/1.1 200 OK\r\n", answer)
             self.assertIn(b'"finish_reason":"length"', answer)
-        self.assertEqual(server.said.count(b"POST /v1/completions 200, "), 2)
+        server.await_said(b"POST /v1/completions 200, ", 2)
 
     def test_a_client_that_leaves_its_prompt_leaves_what_was_read(self):
         server = Server(self)
