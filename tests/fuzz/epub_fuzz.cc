@@ -5,9 +5,11 @@
 #include <cstdint>
 #include <string>
 
+#include "lib/documents/encoding.h"
 #include "lib/documents/epub.h"
 #include "lib/documents/epub_package.h"
 #include "lib/documents/html.h"
+#include "lib/documents/xhtml.h"
 #include "tests/fuzz/document_promises.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
@@ -15,7 +17,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string bytes(reinterpret_cast<const char*>(data), size);
   ReadEpub("book", bytes);
   PackagePath(bytes);
-  IsEncrypted(bytes);
+  EncryptedPaths(bytes);
   ParsePackage(bytes, "a/b.opf");
   ParseNav(bytes, "a/nav.xhtml");
   ParseNcx(bytes, "a/toc.ncx");

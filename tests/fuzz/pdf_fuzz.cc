@@ -9,6 +9,8 @@
 #include <vector>
 
 #include "lib/documents/outline.h"
+#include "lib/documents/pdf_geometry.h"
+#include "lib/documents/pdf_labels.h"
 #include "lib/documents/pdf_layout.h"
 #include "lib/documents/pdf_margins.h"
 #include "lib/documents/pdf_sections.h"
@@ -26,11 +28,15 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::vector<PdfOutlineItem> outline =
       ReadPdfOutline(ValidUtf8(bytes.substr(border)));
   std::set<size_t> chapters;
-  for (const PdfOutlineItem& item : outline) chapters.insert(item.page);
+  for (const PdfOutlineItem& item : outline) {
+    if (item.page.has_value()) chapters.insert(*item.page);
+  }
   Document document;
+  StraightenPages(&pages);
   const std::vector<std::string> numbers = DropMargins(&pages);
+  PdfPageLabels(bytes, pages.size());
   WritePdfText(pages, numbers, chapters, &document);
-  document.sections = LocateOutline(outline, document);
+  document.sections = LocateOutline(outline, &document);
   FinishOutline(&document);
   CheckPromises(document);
   return 0;
