@@ -144,6 +144,34 @@ class AskedInPartsTest(BookCase):
         anew = self.asked("Where?", "--no-cache", context="2k")
         self.assertEqual(anew["output"][0]["text"],
                          second["output"][0]["text"])
+        # The plan counts what is left to do.
+        def plan(*args):
+            said = run("ask", self.book, *args, "-m", CHAT, "-c", "2k", "-n",
+                       "24", env=self.env).stderr.decode()
+            return re.search(r"the context holds .*", said)[0]
+        of_second = plan("When?")
+        left = re.search(r", all read before, .* ([\d,]+) tokens to",
+                         of_second)
+        texts = len(second["parts"])
+        self.assertLess(int(left[1].replace(",", "")), 100 * texts)
+        of_made = plan("When?")
+        self.assertNotIn("read before", of_made)
+        self.assertLess(int(re.search(r"; ([\d,]+) tokens", of_made)[1]),
+                        int(left[1].replace(",", "")) - 24 * (texts - 1))
+
+    def test_parts_that_the_disk_has_no_room_for(self):
+        def said(question, size):
+            result = run("ask", self.book, question, "-m", CHAT, "-c", "2k",
+                         "-n", "24", "--cache-size", size, env=self.env)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            return result.stderr.decode()
+        room = re.search(r"\nof these parts (\d+) have room on disk, .*: "
+                         r"--cache-size (\d+MiB)\n", said("Who?", "600kB"))
+        self.assertEqual(room[1], "2")
+        self.assertIn(", 2 of them read before, ", said("Where?", "600kB"))
+        # With room for all the next question reads none of them.
+        self.assertNotIn("have room on disk", said("Why?", room[2]))
+        self.assertIn(", all read before, ", said("When?", room[2]))
 
     def test_questions_of_any_length_read_the_same_parts(self):
         plain = self.path("plain.txt", b" ".join(

@@ -479,8 +479,8 @@ typedef struct tiercel_session_params {
   /* prompt_cache_bytes: the most bytes of the prompt cache's files; once a new
    * text is whole, those unused for longest make room. 0: 16 GiB.
    * prompt_cache_flags: TIERCEL_PROMPT_CACHE_*, or 0. prompt_cache_name: a name
-   * for people, or NULL; tiercel_cache_list shows its first 1,000 bytes, and
-   * nothing depends on it. */
+   * for people, or NULL, of which tiercel_cache_list shows 1,000 bytes. Texts
+   * of this name that the session has used make no room for its next. */
   uint64_t prompt_cache_bytes;
   uint64_t prompt_cache_flags;
   const char* prompt_cache_name;

@@ -365,6 +365,20 @@ class Model {
     });
     return measurement;
   }
+  // The number of the first `ids` that such a session finds in its prompt
+  // cache.
+  int64_t cached_tokens(const tiercel_session_params& params,
+                        const std::vector<int32_t>& ids,
+                        const Progress& progress = {}) const {
+    int64_t tokens = 0;
+    internal::make([&](tiercel_error* error) {
+      return internal::make_whole(progress, [&](auto callback, void* user) {
+        return tiercel_cached_tokens(get(), &params, ids.data(), ids.size(),
+                                     callback, user, &tokens, error);
+      });
+    });
+    return tokens;
+  }
   // The number of ranks over which to open the checkpoint for such sessions.
   int64_t choose_ranks(const tiercel_session_params& params =
                            defaults<tiercel_session_params>()) const {

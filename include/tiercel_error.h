@@ -211,6 +211,7 @@ TIERCEL_API const char* tiercel_status_name(tiercel_status status);
  *   no_build_id               there is no prompt cache (tiercel_build_id)
  *   not_found                 a file of the prompt cache has gone
  *   page_damaged              a page of KV on disk is not what was written
+ *   prompt_cache_full         it has no room beside other parts of the text
  *   unsafe_folder             others may write to the folder of the prompt
  *                             cache
  *

@@ -89,6 +89,17 @@ TIERCEL_API tiercel_status tiercel_measure(const tiercel_model* model,
                                            tiercel_measurement* measurement,
                                            tiercel_error* error);
 
+/* Sets *tokens to the number of the first ones of `ids` whose KV a session of
+ * these parameters would open from its prompt_cache_dir instead of computing
+ * it: 0, or 1,024 and more. Before it can be found the model's files are hashed
+ * once, all of them; `progress`, which may be NULL, is called meanwhile, always
+ * with nothing done, and may stop the call. The model may have been opened with
+ * TIERCEL_LOAD_HEADER. Errors: those of tiercel_plan; TIERCEL_CANCELLED. */
+TIERCEL_API tiercel_status tiercel_cached_tokens(
+    const tiercel_model* model, const tiercel_session_params* params,
+    const int32_t* ids, size_t count, tiercel_progress progress,
+    void* user_data, int64_t* tokens, tiercel_error* error);
+
 /* tiercel_cache_list lists the files that tiercel_measure and sessions keep in
  * a cache_dir or prompt_cache_dir: {"files": [{"file", "bytes", "modified":
  * seconds since 1970, and its contents: "model", "key", "rates", "costs",

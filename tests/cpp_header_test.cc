@@ -263,6 +263,12 @@ TEST(CppHeaderTest, PlansAreMadeBeforeWeightsAreRead) {
   params.load = TIERCEL_LOAD_HEADER;
   tiercel::Model model(kModel, params);
   EXPECT_EQ(model.choose_ranks(), 1);
+  auto cached = tiercel::defaults<tiercel_session_params>();
+  EXPECT_EQ(model.cached_tokens(cached, {1, 2, 3}), 0);
+  cached.prompt_cache_dir = "/dev/null/none";
+  EXPECT_THROW(model.cached_tokens(cached, std::vector<int32_t>(2000, 1),
+                                   [](uint64_t, uint64_t) -> bool { throw 5; }),
+               int);
   params.beside = model.get();
   const tiercel::Model draft(kModel, params);
   EXPECT_NO_THROW(model.check_draft(draft));

@@ -334,6 +334,9 @@ TEST_F(ArgsTest, RefusalsNameTheFlag) {
       {{"summarize", "a", "--output", "b", "--format", "pdf"}, "--format"},
       {{"summarize", "a", "--output", "b", "--toc"}, "--output"},
       {{"summarize", "a", "--restart", "--no-cache"}, "--restart"},
+      {{"ask", "a", "b", "--cache-size", "1GB", "--no-cache"}, "--cache-size"},
+      {{"ask", "a", "b", "--cache-size", "9"}, "--cache-size"},
+      {{"chat", "--cache-size", "1GB"}, "--cache-size"},
       {{"ask", "a", "why?", "--toc"}, "QUESTION"},
       {{"chat", "--json"}, "--json"},
       {{"chat", "--stream"}, "--stream"},
@@ -737,6 +740,10 @@ TEST_F(ArgsTest, BenchTakesDraftsAsGenerateDoes) {
     without.push_back("--no-cache");
     EXPECT_EQ(Parse(without).session.prompt_cache_dir, "");
     EXPECT_EQ(Parse(without).session.cache_dir, of_bench.session.cache_dir);
+    Args sized = args;
+    sized.insert(sized.end(), {"--cache-size", "40GiB"});
+    EXPECT_EQ(Parse(sized).session.prompt_cache_bytes, uint64_t{40} << 30);
+    EXPECT_EQ(Parse(args).session.prompt_cache_bytes, 0u);
   }
   // Without drafts no text is needed.
   EXPECT_EQ(

@@ -229,7 +229,7 @@ int Sources(const Options& options) {
          input.tokens_file.has_value() + !options.tokens.ids.empty();
 }
 
-absl::Status CheckPromptCache(const Options& options) {
+absl::Status CheckSources(const Options& options) {
   const std::string& command = options.command;
   const int sources = Sources(options);
   if (sources > 1) {
@@ -297,7 +297,9 @@ absl::Status CheckBook(const Options& options) {
          {"--chapter-pattern", !book.chapter_pattern.empty(), has_book,
           "without --book"},
          {"--effort", book.effort != 0, has_book, "without --book"},
-         {"--no-cache", !book.keeps, has_book, "without --book"}});
+         {"--no-cache", !book.keeps, has_book, "without --book"},
+         {"--cache-size", options.session.prompt_cache_bytes != 0, has_book,
+          "without --book"}});
   }
   return CheckHeeded(
       {{"--format", !book.format.empty(), !book.output.empty(),
@@ -409,7 +411,11 @@ absl::Status CheckTogether(Options* options) {
   ReplaceDefaultPenalties(&options->sampling);
   RETURN_IF_ERROR(CheckPenalties(sampling));
   RETURN_IF_ERROR(CheckGrammars(sampling));
-  RETURN_IF_ERROR(CheckPromptCache(*options));
+  RETURN_IF_ERROR(CheckSources(*options));
+  if (options->session.prompt_cache_bytes != 0 &&
+      options->session.prompt_cache_dir.empty()) {
+    return UsageError("--cache-size and --no-cache exclude each other");
+  }
   if (options->command == "bench") return CheckBench(options);
   if (options->command == "batch" && options->requests.output.empty()) {
     return UsageError("batch: give the file of the answers with -o OUT.jsonl");

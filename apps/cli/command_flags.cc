@@ -58,6 +58,7 @@ void AddCacheFlag(FlagSet& flags, Options* options) {
                  options->session.prompt_cache_dir.clear();
                  options->book.keeps = false;
                });
+  AddCacheSizeFlag(flags, &options->session);
 }
 
 void AddDocument(FlagSet& flags, Options* options) {
@@ -220,6 +221,7 @@ void AddPlan(FlagSet& flags, Options* options) {
   options->session.prompt_cache_dir = PromptCacheFolder();
   flags.Switch("--no-cache", "of texts that are not kept: none is on disk",
                [=] { options->session.prompt_cache_dir.clear(); });
+  AddCacheSizeFlag(flags, &options->session);
   AddSessionFlags(flags, options);
   AddPolicyFlags(flags, &options->session, &options->sampling);
   AddDraftFlags(flags, &options->sampling);

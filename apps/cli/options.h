@@ -43,6 +43,9 @@ struct ModelOptions {
   std::string template_kwargs;  // a JSON object; empty: none
 };
 
+// The most bytes of the prompt cache where a session names none.
+inline constexpr uint64_t kUsualCacheBytes = uint64_t{16} << 30;
+
 struct SessionOptions {
   int64_t context = 0;  // tokens; 0: the checkpoint's
   std::string kv_type_k = "f16";
@@ -52,6 +55,7 @@ struct SessionOptions {
       prompt_cache_dir;  // folder of the prompt cache; empty: nothing is kept
   std::string
       prompt_cache_name;  // name of the text, shown by `tiercel cache list`
+  uint64_t prompt_cache_bytes = 0;  // most that it takes; 0: kUsualCacheBytes
   // The prompt cache keeps only prompts that are still being read or answered.
   bool keeps_prompts_alone = false;
   int64_t at_once = 0;  // most texts that are made at once; 0: the plan's

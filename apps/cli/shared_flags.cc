@@ -188,6 +188,13 @@ void AddSizeFlag(FlagSet& flags, const char* name, const char* what,
 
 }  // namespace
 
+void AddCacheSizeFlag(FlagSet& flags, SessionOptions* session) {
+  AddSizeFlag(flags, "--cache-size",
+              "the most room on disk for texts that are kept, as 40GiB; those "
+              "unused for longest make room (default 16GiB)",
+              &session->prompt_cache_bytes);
+}
+
 void AddRunFlags(FlagSet& flags, ModelOptions* model) {
   flags.Choice("--device", {"auto", "cpu", "cuda", "ref"},
                "where to compute; auto: the CPU; for tests, and slow: ref, "
@@ -528,6 +535,7 @@ void AddAnsweringFlags(FlagSet& flags, Options* options) {
             [=](int64_t n) { options->requests.parallel = n; });
   flags.Switch("--no-cache", "neither look on disk for prompts nor keep them",
                [=] { options->session.prompt_cache_dir.clear(); });
+  AddCacheSizeFlag(flags, &options->session);
   AddPolicyFlags(flags, &options->session, &options->sampling);
   AddSpeculationFlags(flags, &options->sampling);
 }

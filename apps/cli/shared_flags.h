@@ -23,6 +23,8 @@ void AddRunFlags(FlagSet& flags, ModelOptions* model);
 void AddCacheTypeFlags(FlagSet& flags, SessionOptions* session);
 // Adds all of these, threads and a context, for a model and a session on it.
 void AddSessionFlags(FlagSet& flags, Options* options);
+// Bounds the texts that are kept on disk.
+void AddCacheSizeFlag(FlagSet& flags, SessionOptions* session);
 
 // These set what each step reads, which drafter proposes tokens, and how drafts
 // are checked.

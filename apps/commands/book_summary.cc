@@ -265,6 +265,30 @@ void AddNewWarnings(const std::vector<std::string>& warnings,
   }
 }
 
+JoinedTexts JoinTexts(const BookSummary::Level& level, size_t first,
+                      size_t last) {
+  JoinedTexts joined;
+  for (size_t i = first; i < last; ++i) {
+    const bool is_empty = level[i].writing.text.empty();
+    if (!joined.text.empty() && !is_empty) joined.text += "\n\n";
+    joined.begins.push_back(joined.text.size());
+    joined.text += level[i].writing.text;
+  }
+  return joined;
+}
+
+Node NodeOver(const BookSummary::Level& level, const JoinedTexts& joined,
+              size_t begin, size_t end) {
+  const auto node_at = [&](size_t offset) -> const Node& {
+    const auto after =
+        std::upper_bound(joined.begins.begin(), joined.begins.end(), offset);
+    return level[static_cast<size_t>(after - joined.begins.begin()) - 1];
+  };
+  const Node& first = node_at(begin);
+  const Node& last = node_at(end - 1);
+  return {first.begin, last.end, first.first_token, last.last_token, {}};
+}
+
 std::string Parts(size_t count) {
   return absl::StrCat(count, count == 1 ? " part" : " parts");
 }

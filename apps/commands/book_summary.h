@@ -47,10 +47,23 @@ struct BookSummary {
   int resumed_layers = 0;  // layers of prompts that earlier runs had finished
   TotalCost spent;
   double seconds = 0;
-  // The time that all texts were expected to take at most; absent: not known.
+  // The time that the texts of this run were expected to take at most; absent:
+  // not known.
   std::optional<Forecast::Times> predicted;
   std::vector<std::string> warnings;
 };
+
+// Texts of a level, joined.
+struct JoinedTexts {
+  std::string text;
+  std::vector<size_t> begins;  // offset of each
+};
+JoinedTexts JoinTexts(const BookSummary::Level& level, size_t first,
+                      size_t last);
+// The node of the text to be made of a level's joined texts from `begin` to
+// `end`.
+Node NodeOver(const BookSummary::Level& level, const JoinedTexts& joined,
+              size_t begin, size_t end);
 
 // "1 part", "2 parts"
 std::string Parts(size_t count);

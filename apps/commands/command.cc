@@ -209,6 +209,7 @@ SessionParams::SessionParams(const Options& options, const Model* draft) {
   session.prompt_cache_dir =
       from.prompt_cache_dir.empty() ? nullptr : from.prompt_cache_dir.c_str();
   if (session.prompt_cache_dir != nullptr) {
+    session.prompt_cache_bytes = from.prompt_cache_bytes;
     session.prompt_cache_flags =
         (options.book.restart ? TIERCEL_PROMPT_CACHE_BEGIN_ANEW : 0) |
         (from.keeps_prompts_alone ? TIERCEL_PROMPT_CACHE_UNFINISHED_ALONE : 0);

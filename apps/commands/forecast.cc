@@ -6,14 +6,50 @@
 
 namespace tiercel::cli {
 
-std::optional<Forecast::Times> Forecast::Of(size_t prompt, size_t answer) {
-  const std::optional<Rates>& rates = At(prompt + answer);
+std::optional<Forecast::Times> Forecast::Of(const Prompt& prompt,
+                                            size_t answer) {
+  const size_t length = prompt.tokens + answer;
+  const std::optional<Rates> rates = At(length);
   if (!rates.has_value()) return std::nullopt;
-  const double share =
-      static_cast<double>(prompt) / static_cast<double>(prompt + answer);
+  double read_s = rates->full_s * static_cast<double>(prompt.tokens) /
+                  static_cast<double>(length);
+  if (prompt.found > 0) {
+    const std::optional<double> last_s = LastTokenSeconds(length);
+    if (!last_s.has_value()) return std::nullopt;
+    read_s = std::min(
+        read_s, *last_s * static_cast<double>(prompt.tokens - prompt.found));
+  }
   const auto tokens = static_cast<double>(answer);
   const double write_s = tokens * rates->step_s;
-  return Times{share * rates->full_s, write_s, write_s, tokens};
+  return Times{read_s, write_s, write_s, tokens};
+}
+
+std::optional<Forecast::Times> Forecast::OfAll(
+    const std::vector<Prompt>& prompts, size_t answer, size_t at_once) {
+  Times all;
+  if (prompts.empty()) return all;
+  for (const Prompt& prompt : prompts) {
+    const std::optional<Times> times = Of(prompt, answer);
+    if (!times.has_value()) return times;
+    all.Add(*times);
+  }
+  const size_t rounds = (prompts.size() + at_once - 1) / at_once;
+  all.write_s *=
+      static_cast<double>(rounds) / static_cast<double>(prompts.size());
+  return all;
+}
+
+// A prompt takes a share of its length and one of its square: two lengths tell
+// both.
+std::optional<double> Forecast::LastTokenSeconds(size_t length) {
+  const std::optional<Rates> whole = At(length);
+  const std::optional<Rates> half = At(length / 2);
+  if (!whole.has_value() || !half.has_value()) return std::nullopt;
+  const double token_s = whole->full_s / whole->context;
+  if (whole->context == half->context) return token_s;
+  const double square_s = (token_s - half->full_s / half->context) /
+                          (whole->context - half->context);
+  return token_s + square_s * whole->context;
 }
 
 // Rounds the length up to a multiple of kStep, so that few plans are made.
@@ -27,7 +63,8 @@ const std::optional<Forecast::Rates>& Forecast::At(size_t length) {
   const absl::StatusOr<Json> plan =
       model_.Plan(SessionParams(options, model_.draft()).session);
   if (plan.ok() && plan->at("ttft_s").is_number()) {
-    at->second = Rates{plan->at("ttft_s").get<double>(),
+    at->second = Rates{static_cast<double>(options.session.context),
+                       plan->at("ttft_s").get<double>(),
                        plan->at("tbt_ms").get<double>() / 1000};
   }
   return at->second;

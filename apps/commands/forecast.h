@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <vector>
 
 #include "apps/cli/options.h"
 #include "apps/commands/model.h"
@@ -32,17 +33,28 @@ class Forecast {
       answer += other.answer;
     }
   };
-  // The times of one prompt and its answer of these lengths, in tokens; absent
-  // if this machine's rates are not known.
-  std::optional<Times> Of(size_t prompt, size_t answer);
+  struct Prompt {
+    size_t tokens = 0;
+    size_t found = 0;  // the first ones, whose KV need not be computed
+  };
+  // The times of one prompt and its answer of so many tokens; absent if this
+  // machine's rates are not known.
+  std::optional<Times> Of(const Prompt& prompt, size_t answer);
+  // The times of prompts that are read one after the other, and answered
+  // `at_once` at a time.
+  std::optional<Times> OfAll(const std::vector<Prompt>& prompts, size_t answer,
+                             size_t at_once);
 
  private:
   struct Rates {
-    double full_s;  // seconds to read a prompt that fills the context
-    double step_s;  // seconds from token to token behind it
+    double context;  // tokens
+    double full_s;   // seconds to read a prompt that fills the context
+    double step_s;   // seconds from token to token behind it
   };
 
   const std::optional<Rates>& At(size_t length);
+  // The seconds in which the last token of a prompt of `length` is read.
+  std::optional<double> LastTokenSeconds(size_t length);
 
   const Options& options_;
   const Model& model_;

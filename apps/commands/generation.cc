@@ -74,7 +74,8 @@ absl::StatusOr<Generator> Generator::Open(const Options& options,
   const auto job_s = [&] {
     const int64_t answer = std::max<int64_t>(options.sampling.max_tokens, 0);
     const std::optional<Forecast::Times> times =
-        Forecast(options, model).Of(prompt_tokens, static_cast<size_t>(answer));
+        Forecast(options, model)
+            .Of({prompt_tokens}, static_cast<size_t>(answer));
     return times.has_value() ? times->Seconds() : 0;
   };
   RETURN_IF_ERROR(MeasureRates(options, model, job_s, &warnings));

@@ -51,6 +51,12 @@ class Model {
   absl::StatusOr<Json> Plan(const tiercel_session_params& params) const {
     return TriedJson([&] { return model_.plan(params); });
   }
+  absl::StatusOr<int64_t> CachedTokens(const tiercel_session_params& params,
+                                       const std::vector<int32_t>& ids) const {
+    return Tried([&] {
+      return model_.cached_tokens(params, ids, Watched(ProgressFn()));
+    });
+  }
   absl::StatusOr<int64_t> ChooseRanks(
       const tiercel_session_params& params) const {
     return Tried([&] { return model_.choose_ranks(params); });

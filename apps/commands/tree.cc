@@ -16,6 +16,7 @@
 #include "apps/commands/command.h"
 #include "apps/commands/forecast.h"
 #include "apps/commands/part_maker.h"
+#include "apps/commands/part_prompts.h"
 #include "apps/commands/readings.h"
 #include "apps/commands/requests.h"
 #include "apps/commands/sections.h"
@@ -48,36 +49,6 @@ constexpr size_t kQuestionStep = 64;
 // An upper bound of the tokens between texts that are read together.
 constexpr size_t kBetween = 16;
 
-// A level's texts, joined.
-struct Joined {
-  std::string text;
-  std::vector<size_t> begins;  // offset of each text
-};
-
-Joined Join(const std::vector<Node>& nodes, size_t first, size_t last) {
-  Joined joined;
-  for (size_t i = first; i < last; ++i) {
-    const bool is_empty = nodes[i].writing.text.empty();
-    if (!joined.text.empty() && !is_empty) joined.text += "\n\n";
-    joined.begins.push_back(joined.text.size());
-    joined.text += nodes[i].writing.text;
-  }
-  return joined;
-}
-
-// The node of the text to be made of the joined texts from `begin` to `end`.
-Node Over(const std::vector<Node>& nodes, const Joined& joined, size_t begin,
-          size_t end) {
-  const auto node_at = [&](size_t offset) -> const Node& {
-    const auto after =
-        std::upper_bound(joined.begins.begin(), joined.begins.end(), offset);
-    return nodes[static_cast<size_t>(after - joined.begins.begin()) - 1];
-  };
-  const Node& first = node_at(begin);
-  const Node& last = node_at(end - 1);
-  return {first.begin, last.end, first.first_token, last.last_token, {}};
-}
-
 class Tree {
  public:
   Tree(const Options& options, Model* model, const document::Document& book,
@@ -101,7 +72,9 @@ class Tree {
   absl::Status Cut();
   // Skips the parts that --effort leaves out.
   absl::Status Choose();
-  // Says the plan, with times.
+  // Opens the journal of the texts that were made before.
+  absl::Status OpenReading();
+  // Says the plan, with the times of what is left.
   absl::Status SayPlan();
   absl::Status Run();
   BookSummary Take() && { return std::move(summary_); }
@@ -118,6 +91,8 @@ class Tree {
     return std::string_view(book_.text)
         .substr(leaf.begin, leaf.end - leaf.begin);
   }
+  // The texts of level 0; empty: of those that are skipped.
+  std::vector<std::string_view> LeafTexts() const;
   // The tokens of the request about a part.
   absl::StatusOr<size_t> AroundPart() const;
   // Says a warning now, and keeps it for the document.
@@ -133,7 +108,7 @@ class Tree {
   // they were written, the next texts may only be half as long, so that in the
   // end two of them fit.
   absl::StatusOr<std::vector<reader::Part>> CutAgain(const Level& below,
-                                                     const Joined& joined);
+                                                     const JoinedTexts& joined);
   // Sets the most tokens of each text of the level that is made next.
   void AnswerWith(size_t tokens) {
     options_.sampling.max_tokens = static_cast<int64_t>(tokens);
@@ -186,7 +161,7 @@ class Tree {
   // The time that the texts of a level take, each behind so many tokens; absent
   // if this machine's rates are not known.
   std::optional<Forecast::Times> TimesOf(
-      const std::vector<size_t>& prompts) const;
+      const std::vector<Forecast::Prompt>& prompts) const;
   // The lengths of the parts of the book, and those of the levels above it at
   // their greatest.
   std::vector<std::vector<size_t>> LevelLengths(size_t around) const;
@@ -396,23 +371,12 @@ PartMaker::Shape Tree::Shape() const {
 }
 
 std::optional<Forecast::Times> Tree::TimesOf(
-    const std::vector<size_t>& prompts) const {
+    const std::vector<Forecast::Prompt>& prompts) const {
   TextSizes sizes = Shape().sizes;
-  sizes.count = std::min(sizes.count, prompts.size());
+  sizes.count = std::clamp<size_t>(prompts.size(), 1, sizes.count);
   const size_t at_once = CountsAtOnce(options_, *model_, sizes).front();
   const Options sized = OptionsFor(options_, *model_, sizes, at_once);
-  Forecast forecast(sized, *model_);
-  Forecast::Times all;
-  for (const size_t prompt : prompts) {
-    const std::optional<Forecast::Times> times =
-        forecast.Of(prompt, summary_.answer);
-    if (!times.has_value()) return times;
-    all.Add(*times);
-  }
-  const size_t rounds = (prompts.size() + at_once - 1) / at_once;
-  all.write_s *=
-      static_cast<double>(rounds) / static_cast<double>(prompts.size());
-  return all;
+  return Forecast(sized, *model_).OfAll(prompts, summary_.answer, at_once);
 }
 
 std::vector<std::vector<size_t>> Tree::LevelLengths(size_t around) const {
@@ -438,6 +402,14 @@ std::vector<std::vector<size_t>> Tree::LevelLengths(size_t around) const {
   return levels;
 }
 
+std::vector<std::string_view> Tree::LeafTexts() const {
+  std::vector<std::string_view> texts;
+  for (const Node& leaf : summary_.levels.front()) {
+    texts.push_back(leaf.skipped ? std::string_view() : TextOfLeaf(leaf));
+  }
+  return texts;
+}
+
 absl::StatusOr<size_t> Tree::AroundPart() const {
   ASSIGN_OR_RETURN(const Tokens around, ForPart()("").Tokens(*model_));
   return around.size();
@@ -445,8 +417,8 @@ absl::StatusOr<size_t> Tree::AroundPart() const {
 
 absl::Status Tree::SayPlan() {
   ASSIGN_OR_RETURN(const size_t around, AroundPart());
-  std::vector<std::vector<size_t>> prompts = LevelLengths(around);
-  for (std::vector<size_t>& level : prompts) {
+  std::vector<std::vector<size_t>> lengths = LevelLengths(around);
+  for (std::vector<size_t>& level : lengths) {
     for (size_t& tokens : level) {
       tokens += around;
       // The answer is scored with the text, and without.
@@ -454,8 +426,19 @@ absl::Status Tree::SayPlan() {
       work_.total += tokens + summary_.answer;
     }
   }
+  const Options alone = OptionsFor(options_, *model_, Shape().sizes, 1);
+  ASSIGN_OR_RETURN(const PartsLeft left,
+                   FindPartsLeft(alone, *model_, reading_->journal(), ForPart(),
+                                 LeafTexts(), lengths.front()));
+  std::vector<std::vector<Forecast::Prompt>> prompts = {left.prompts};
+  size_t above = 0;
+  for (auto level = lengths.begin() + 1; level != lengths.end(); ++level) {
+    prompts.emplace_back();
+    for (const size_t length : *level) prompts.back().push_back({length});
+    above += level->size();
+  }
   const auto leaves_s = [&] {
-    return TimesOf(prompts.front()).value_or(Forecast::Times()).Seconds();
+    return TimesOf(left.prompts).value_or(Forecast::Times()).Seconds();
   };
   std::vector<std::string> trouble;
   RETURN_IF_ERROR(MeasureRates(options_, *model_, leaves_s, &trouble));
@@ -465,16 +448,17 @@ absl::Status Tree::SayPlan() {
                              trouble.end());
   }
   summary_.predicted.emplace();
-  size_t above = 0;
-  for (const std::vector<size_t>& level : prompts) {
+  size_t tokens = 0;
+  for (const std::vector<Forecast::Prompt>& level : prompts) {
     const std::optional<Forecast::Times> times = TimesOf(level);
     if (!times.has_value()) summary_.predicted.reset();
     if (summary_.predicted.has_value()) summary_.predicted->Add(*times);
-    above += level.size();
+    for (const Forecast::Prompt& prompt : level) {
+      tokens += prompt.tokens - prompt.found + summary_.answer;
+    }
   }
-  const size_t leaves = prompts.front().size();
+  const size_t leaves = lengths.front().size();
   const size_t all_leaves = summary_.levels.front().size();
-  above -= leaves;
   std::string plan = absl::StrCat(
       Grouped(static_cast<int64_t>(summary_.book_tokens)),
       sections_ ? " tokens, a small model reads at most "
@@ -484,14 +468,20 @@ absl::Status Tree::SayPlan() {
       sections_ ? " at once: " : ": ",
       leaves < all_leaves ? absl::StrCat(leaves, " of ") : "",
       Parts(all_leaves), form_.answers() ? " to ask" : " to summarize",
-      leaves < all_leaves ? absl::StrCat(", ", chosen_as_) : "");
+      leaves < all_leaves ? absl::StrCat(", ", chosen_as_) : "",
+      left.found > 0 ? absl::StrCat(", ",
+                                    left.found == leaves
+                                        ? "all"
+                                        : absl::StrCat(left.found, " of them"),
+                                    " read before")
+                     : "");
   if (above > 0) {
     absl::StrAppend(&plan,
                     form_.answers() ? ", then their answers in "
                                     : ", then the summaries in ",
                     above);
   }
-  absl::StrAppend(&plan, "; ", Grouped(static_cast<int64_t>(work_.total)),
+  absl::StrAppend(&plan, "; ", Grouped(static_cast<int64_t>(tokens)),
                   " tokens to read and write at most");
   const TextSizes sizes = Shape().sizes;
   const size_t at_once = CountsAtOnce(options_, *model_, sizes).front();
@@ -505,6 +495,11 @@ absl::Status Tree::SayPlan() {
                     Duration(summary_.predicted->Seconds()));
   }
   WriteNote(plan + "\n");
+  if (left.found < leaves) {
+    const std::string no_room =
+        CacheSizeAdvice(alone, *model_, lengths.front());
+    if (!no_room.empty()) WriteNote(no_room + "\n");
+  }
   ASSIGN_OR_RETURN(const std::string advice, AtOnceAdvice());
   if (!advice.empty()) {
     WriteNote(absl::StrCat("it could be read at once; ", advice, "\n"));
@@ -562,31 +557,27 @@ absl::Status Tree::RunLevel(size_t level, const TalkFn& talk,
 absl::StatusOr<std::optional<Part>> Tree::Next(Making& making) {
   while (making.next < making.texts.size()) {
     const size_t index = making.next++;
-    const std::string_view text = making.texts[index];
-    const absl::string_view content =
-        absl::StripAsciiWhitespace(absl::string_view(text.data(), text.size()));
-    if (content.empty()) {  // nothing to write about
+    ASSIGN_OR_RETURN(std::optional<PartPrompt> made,
+                     PartPromptOf(making.talk, making.texts[index],
+                                  options_.sampling.max_tokens, *model_));
+    if (!made.has_value()) {  // nothing to write about
       making.states[index] = Making::State::kNothing;
       RETURN_IF_ERROR(Advance(making));
       continue;
     }
-    ASSIGN_OR_RETURN(Tokens prompt,
-                     making.talk(std::string(content)).Tokens(*model_));
-    Tokens what = prompt;
-    what.push_back(static_cast<int32_t>(options_.sampling.max_tokens));
-    const uint64_t fingerprint =
-        reader::Fingerprint({reinterpret_cast<const char*>(what.data()),
-                             what.size() * sizeof(int32_t)});
-    making.fingerprints[index] = fingerprint;
+    making.fingerprints[index] = made->fingerprint;
     const auto depth = static_cast<int>(making.level);
-    if (reading_->journal().Find(depth, index, fingerprint) == nullptr) {
-      return Part{making.level,          index,
-                  NameOf(making, index), PlaceOf((*making.nodes)[index]),
-                  std::move(prompt),     making.bare};
+    if (reading_->journal().Find(depth, index, made->fingerprint) == nullptr) {
+      return Part{making.level,
+                  index,
+                  NameOf(making, index),
+                  PlaceOf((*making.nodes)[index]),
+                  std::move(made->tokens),
+                  making.bare};
     }
     making.states[index] = Making::State::kKept;
     ++summary_.resumed;
-    work_.total -= std::min(work_.total, prompt.size() + summary_.answer);
+    work_.total -= std::min(work_.total, made->tokens.size() + summary_.answer);
     RETURN_IF_ERROR(Advance(making));
   }
   return std::nullopt;
@@ -597,11 +588,9 @@ absl::Status Tree::Keep(Making& making, const Part& part, MadePart made) {
   summary_.spent.Add(report, made.token_seconds);
   summary_.resumed_layers += report.at("resumed").at("layers").get<int>();
   if (made.in_thought) ++summary_.unanswered;
-  if (summary_.made++ == 0) {  // the same in every report
-    for (const Json& warning : report.at("warnings")) {
-      summary_.warnings.push_back(warning.get<std::string>());
-    }
-  }
+  ++summary_.made;
+  AddNewWarnings(report.at("warnings").get<std::vector<std::string>>(),
+                 &summary_.warnings);
   const absl::Status kept =
       reading_->Add(static_cast<int>(part.level), part.index,
                     making.fingerprints[part.index], std::move(made.writing));
@@ -647,15 +636,15 @@ bool Tree::SharesFit(const Level& below) {
   const size_t shares = Shares(below.size());
   const TalkFn talk = ForJoin(WordsOfShare(shares));
   for (size_t i = 0; i < shares; ++i) {
-    const Joined share =
-        Join(below, i * below.size() / shares, (i + 1) * below.size() / shares);
+    const JoinedTexts share = JoinTexts(below, i * below.size() / shares,
+                                        (i + 1) * below.size() / shares);
     if (!Fits(talk, share.text)) return false;
   }
   return true;
 }
 
-absl::StatusOr<std::vector<reader::Part>> Tree::CutAgain(const Level& below,
-                                                         const Joined& joined) {
+absl::StatusOr<std::vector<reader::Part>> Tree::CutAgain(
+    const Level& below, const JoinedTexts& joined) {
   std::vector<reader::Part> parts = reader::CutIntoParts(
       joined.text, {joined.begins, {}}, joined.text.size() / below.size() * 2,
       [&](std::string_view text) { return Fits(ForJoin(0), text); });
@@ -679,10 +668,14 @@ absl::StatusOr<std::vector<reader::Part>> Tree::CutAgain(const Level& below,
   return parts;
 }
 
-absl::Status Tree::Run() {
+absl::Status Tree::OpenReading() {
   ASSIGN_OR_RETURN(const std::string key,
                    ReadingKey(options_, *model_, book_.text));
   reading_ = Reading::Open(asked_, key);
+  return absl::OkStatus();
+}
+
+absl::Status Tree::Run() {
   if (const size_t kept = reading_->journal().size(); kept > 0) {
     WriteNote(absl::StrCat("going on: ", Parts(kept),
                            " done before (--restart begins anew)\n"));
@@ -719,12 +712,8 @@ absl::Status Tree::Run() {
 }
 
 absl::Status Tree::RunLevels() {
-  Level& leaves = summary_.levels.front();
-  std::vector<std::string_view> texts;
-  for (const Node& leaf : leaves) {
-    texts.push_back(leaf.skipped ? std::string_view() : TextOfLeaf(leaf));
-  }
-  RETURN_IF_ERROR(RunLevel(0, ForPart(), texts, &leaves));
+  RETURN_IF_ERROR(
+      RunLevel(0, ForPart(), LeafTexts(), &summary_.levels.front()));
   while (!is_last_) {
     RETURN_IF_ERROR(RunLevelAbove());
   }
@@ -736,7 +725,7 @@ absl::Status Tree::RunLevelAbove() {
   const Level& below = summary_.levels.back();
   is_last_ = SharesFit(below);
   if (!error_.ok()) return error_;
-  const Joined joined = Join(below, 0, below.size());
+  const JoinedTexts joined = JoinTexts(below, 0, below.size());
   std::vector<reader::Part> parts;
   if (is_last_) {
     AnswerWith(summary_.answer);
@@ -755,7 +744,7 @@ absl::Status Tree::RunLevelAbove() {
   Level above;
   std::vector<std::string_view> texts;
   for (const auto& [begin, end] : parts) {
-    above.push_back(Over(below, joined, begin, end));
+    above.push_back(NodeOver(below, joined, begin, end));
     texts.push_back(std::string_view(joined.text).substr(begin, end - begin));
   }
   RETURN_IF_ERROR(RunLevel(level, talk, texts, &above));
@@ -778,6 +767,7 @@ absl::StatusOr<BookSummary> ReadAsTree(const Options& options, Model* model,
   RETURN_IF_ERROR(tree.CheckRoom(too_long));
   RETURN_IF_ERROR(tree.Cut());
   RETURN_IF_ERROR(tree.Choose());
+  RETURN_IF_ERROR(tree.OpenReading());
   RETURN_IF_ERROR(tree.SayPlan());
   RETURN_IF_ERROR(tree.Run());
   return std::move(tree).Take();

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <ctime>
 #include <filesystem>
 #include <iterator>
 #include <string_view>
@@ -79,6 +80,15 @@ bool IsPart(std::string_view name) {
 
 bool IsTextOrPrompt(std::string_view name) {
   return IsText(name) || IsPrompt(name);
+}
+
+int64_t NanosecondsOf(const timespec& time) {
+  return int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
+}
+
+// Returns true if the title of a file names a text, whose parts have it, too.
+bool NamesText(std::string_view title) {
+  return title.find('\0') != std::string_view::npos;
 }
 
 // The number of ids that two texts share before the first that differs.
@@ -175,8 +185,7 @@ class KvFolder::Handle {
         continue;  // no file of ours, or one that was removed just now
       }
       files.push_back({entry->d_name, static_cast<uint64_t>(status.st_size),
-                       int64_t{status.st_mtim.tv_sec} * 1'000'000'000 +
-                           status.st_mtim.tv_nsec});
+                       NanosecondsOf(status.st_mtim)});
     }
     if (errno != 0) return CannotRead(path_, errno);
     std::sort(files.begin(), files.end(),
@@ -242,6 +251,13 @@ absl::StatusOr<int64_t> KvFolder::RemoveParts(const Handle& folder,
 }
 
 // ---- Finding ----
+
+// The kernel marks files by a clock that may be some milliseconds late.
+int64_t KvFolder::NowNs() {
+  timespec now = {};
+  clock_gettime(CLOCK_REALTIME_COARSE, &now);
+  return NanosecondsOf(now);
+}
 
 absl::StatusOr<std::optional<KvFolder::Found>> KvFolder::Find(
     const std::string& fingerprint, absl::Span<const int32_t> ids) const {
@@ -318,10 +334,34 @@ void KvFolder::MakeRoom(const Handle& folder, const std::string& name,
       RemoveFree(folder, file.name, /*surely=*/false);
     }
   }
-  Evict(folder, name);
+  Evict(folder, name, info.title);
 }
 
-void KvFolder::Evict(const Handle& folder, const std::string& name) const {
+bool KvFolder::Stays(const Handle& folder, const std::string& name,
+                     int64_t used_ns, const std::string& title) const {
+  if (used_ns < since_ns_ || !IsText(name) || !NamesText(title)) return false;
+  const absl::StatusOr<std::unique_ptr<KvFile>> file =
+      KvFile::Open(disk_, folder.fd(), name);
+  return file.ok() && (*file)->info().title == title;
+}
+
+bool KvFolder::HasRoomFor(const Handle& folder, const KvFileInfo& info) const {
+  const absl::StatusOr<std::vector<Handle::Listed>> files = folder.List(IsText);
+  if (!files.ok()) return true;  // writing reports errors
+  const std::string name = NameOf(kTextBegin, info.fingerprint, info.ids);
+  uint64_t held = info.FileBytes();
+  for (const Handle::Listed& file : *files) {
+    if (file.name != name &&
+        Stays(folder, file.name, file.used_ns, info.title) &&
+        !BeginsWith(folder, info, file.name)) {
+      held += file.bytes;
+    }
+  }
+  return held <= most_bytes_;
+}
+
+void KvFolder::Evict(const Handle& folder, const std::string& name,
+                     const std::string& title) const {
   absl::StatusOr<std::vector<Handle::Listed>> files =
       folder.List(IsTextOrPrompt);
   if (!files.ok()) return;
@@ -340,13 +380,20 @@ void KvFolder::Evict(const Handle& folder, const std::string& name) const {
               return a.used_ns < b.used_ns;
             });
   for (const Handle::Listed& stalest : *files) {
-    if (held <= most_bytes_) break;
-    if (stalest.name == name) continue;
+    if (held <= most_bytes_) return;
+    if (stalest.name == name ||
+        Stays(folder, stalest.name, stalest.used_ns, title)) {
+      continue;
+    }
     const bool removed =
         IsText(stalest.name)
             ? disk_.Remove(folder.fd(), stalest.name.c_str()) == 0
             : RemoveFree(folder, stalest.name, /*surely=*/false);
     if (removed) held -= stalest.bytes;
+  }
+  // Two parts that were written at once may have had room for one.
+  if (held > most_bytes_ && IsText(name)) {
+    disk_.Remove(folder.fd(), name.c_str());
   }
 }
 
@@ -380,6 +427,13 @@ absl::Status KvFolder::Save(const KvFileInfo& info, const HeldPages& pages,
     return IoError("disk_full",
                    absl::StrCat(path_, ": the text needs ", info.FileBytes(),
                                 " bytes, the folder may have ", most_bytes_));
+  }
+  if (!HasRoomFor(folder, info)) {
+    if (!prompt.empty()) disk_.Remove(folder.fd(), prompt.c_str());
+    return IoError(
+        "prompt_cache_full",
+        absl::StrCat(path_, ": other parts of this text have the ", most_bytes_,
+                     " bytes that the folder may have"));
   }
   RETURN_IF_ERROR(RemoveParts(folder, /*surely=*/true).status());
   // The part gets a name that no other writer has.
@@ -468,7 +522,7 @@ absl::StatusOr<std::unique_ptr<PromptFile>> KvFolder::OpenPrompt(
     if (TryLock(file) == Holder::kAnother) return nullptr;
     // Another process may have removed the file before it was locked.
     if (fstat(file, &status) == 0 && status.st_nlink == 0) continue;
-    Evict(folder, name);
+    Evict(folder, name, /*title=*/"");
     std::move(close).Cancel();
     absl::StatusOr<std::unique_ptr<PromptFile>> opened =
         PromptFile::Open(disk_, file, name, info, anew);

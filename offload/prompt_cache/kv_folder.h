@@ -2,6 +2,7 @@
 #define TIERCEL_OFFLOAD_PROMPT_CACHE_KV_FOLDER_H_
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -44,10 +45,21 @@ class KvFolder {
 
   // Files take `most_bytes` at most, not counting files that any process is
   // writing. Once such a file is whole, or was left unfinished, the least
-  // recently used files make room. The constructor touches no file.
+  // recently used files make room. But a file that was used at `since_ns` of
+  // the Unix clock or later makes none for another whose title names the same
+  // text: where a book has more parts than there is room for, the first ones
+  // stay, and the next reading of all of them in turn finds those. The
+  // constructor touches no file.
   KvFolder(std::string path, uint64_t most_bytes,
-           DiskCalls& disk = SystemDisk())
-      : path_(std::move(path)), most_bytes_(most_bytes), disk_(disk) {}
+           DiskCalls& disk = SystemDisk(),
+           int64_t since_ns = std::numeric_limits<int64_t>::max())
+      : path_(std::move(path)),
+        most_bytes_(most_bytes),
+        since_ns_(since_ns),
+        disk_(disk) {}
+
+  // The time now, for `since_ns`, by the clock that marks a file as used.
+  static int64_t NowNs();
 
   struct Found {
     std::unique_ptr<KvFile> file;
@@ -63,10 +75,12 @@ class KvFolder {
   // Saves a text, whose `info` lacks the checksums. It then removes files whose
   // text is a beginning of this one, and unfinished prompts that no process has
   // locked and for which this text saves as much work. Errors: disk_full, for
-  // most_bytes too; io_error, unsafe_folder; cancelled. Whatever happens, no
-  // partial file is left, and a text that is not saved removes none. `prompt`
-  // is the file of the prompt that became this text, which is removed even if
-  // it is locked; empty if there is none.
+  // most_bytes too; prompt_cache_full, if all would have to make room that stay
+  // (the constructor); io_error, unsafe_folder; cancelled. Whatever happens, no
+  // partial file is left, and a text that is not saved removes none but
+  // `prompt`: the file of the prompt that became this text, which goes, even if
+  // it is locked, once the text is saved or the cache is full; empty if there
+  // is none.
   absl::Status Save(const KvFileInfo& info, const HeldPages& pages,
                     absl::FunctionRef<bool()> cancelled,
                     const std::string& prompt = "") const;
@@ -126,8 +140,15 @@ class KvFolder {
   void MakeRoom(const Handle& folder, const std::string& name,
                 const KvFileInfo& info) const;
   // Removes the least recently used files except `name` until all together take
-  // most_bytes at most.
-  void Evict(const Handle& folder, const std::string& name) const;
+  // most_bytes at most. Those that stay for `title` are not removed.
+  void Evict(const Handle& folder, const std::string& name,
+             const std::string& title) const;
+  // Returns true if the file has this title, which names a text, and was used
+  // at since_ns or later.
+  bool Stays(const Handle& folder, const std::string& name, int64_t used_ns,
+             const std::string& title) const;
+  // Returns true if the files that stay leave room for the text.
+  bool HasRoomFor(const Handle& folder, const KvFileInfo& info) const;
   // Returns true if the text `info` begins with the whole text `name`.
   bool BeginsWith(const Handle& folder, const KvFileInfo& info,
                   const std::string& name) const;
@@ -138,6 +159,7 @@ class KvFolder {
 
   std::string path_;
   uint64_t most_bytes_;
+  int64_t since_ns_;
   DiskCalls& disk_;
 };
 

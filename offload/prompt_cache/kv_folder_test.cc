@@ -13,6 +13,7 @@
 #include <memory>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "gtest/gtest.h"
@@ -494,6 +495,75 @@ TEST_F(KvFolderTest, TheStalestMakesRoom) {
   EXPECT_EQ(CodeOf(Save(TextOf(1100, 1040), GoodDisk(), bytes - 1)),
             "disk_full");
   EXPECT_EQ(Names().size(), 3u);
+}
+
+// A second reading of all parts of a text in turn finds the first ones, though
+// there is no room for all.
+TEST_F(KvFolderTest, PartsOfTheSameTextStay) {
+  const uint64_t bytes = TextOf(1100).FileBytes() + 9;  // the name's
+  const auto part = [](int number, const std::string& name = "a book") {
+    KvFileInfo info = TextOf(1100, /*other=*/1, number);
+    info.title += '\0' + name;
+    return info;
+  };
+  // Saves it in a folder with room for `most` such texts, of a session that
+  // began at `second`.
+  const auto save = [&](const KvFileInfo& info, int64_t second,
+                        uint64_t most = 3, const std::string& prompt = "") {
+    return KvFolder(path(), most * bytes, GoodDisk(), second * 1'000'000'000)
+        .Save(info, *PagesForTest(kLayout, kLayers, info.positions()), kGoOn,
+              prompt);
+  };
+  const auto kept = [&](const KvFileInfo& info) {
+    return Common(info) == info.positions();
+  };
+  for (const int number : {1, 2, 3}) {
+    ASSERT_TRUE(save(part(number), 0).ok());
+  }
+  const std::string prompt = "prompt-of-it";
+  std::ofstream(path() + "/" + prompt) << "layers";
+  EXPECT_EQ(CodeOf(save(part(4), 0, 3, prompt)), "prompt_cache_full");
+  EXPECT_FALSE(fs::exists(path() + "/" + prompt));
+  EXPECT_EQ(Names().size(), 3u);
+  for (const int number : {1, 2, 3}) EXPECT_TRUE(kept(part(number)));
+  // A part grows in its place, and is written again in it.
+  KvFileInfo grown = part(3);
+  grown.ids.push_back(7);
+  ASSERT_LE(grown.FileBytes(), bytes + 8);
+  EXPECT_TRUE(save(grown, 0).ok());
+  EXPECT_FALSE(kept(part(4)));
+  EXPECT_TRUE(save(grown, 0).ok());
+  EXPECT_EQ(Names().size(), 3u);
+  // Texts that have another name or none, or were used before the session
+  // began, make room.
+  EXPECT_TRUE(save(part(5, "a tale"), 0).ok());
+  EXPECT_TRUE(save(TextOf(1100, 1, 6), 0).ok());
+  EXPECT_TRUE(save(TextOf(1100, 1, 7), 0).ok());
+  EXPECT_TRUE(save(TextOf(1100, 1, 8), 0).ok());
+  EXPECT_TRUE(kept(TextOf(1100, 1, 8)));
+  EXPECT_FALSE(kept(part(1)));
+  const int64_t later = int64_t{1} << 33;
+  for (const int number : {1, 2, 3, 4}) {
+    EXPECT_TRUE(save(part(number), later).ok());
+    EXPECT_TRUE(kept(part(number)));
+  }
+  EXPECT_FALSE(kept(part(1)));
+  EXPECT_EQ(Names().size(), 3u);
+  // If there is room for one of two that are written at once, the later goes.
+  struct Meanwhile : FaultyDisk {
+    int Rename(int folder, const char* from, const char* to) override {
+      if (other) std::exchange(other, nullptr)();
+      return FaultyDisk::Rename(folder, from, to);
+    }
+    std::function<void()> other;
+  } disk;
+  disk.other = [&] { EXPECT_TRUE(save(part(9), 0, 4).ok()); };
+  EXPECT_TRUE(KvFolder(path(), 4 * bytes, disk, /*since_ns=*/0)
+                  .Save(part(8), *PagesForTest(kLayout, kLayers, 1100), kGoOn)
+                  .ok());
+  EXPECT_TRUE(kept(part(9)));
+  EXPECT_FALSE(kept(part(8)));
+  EXPECT_EQ(Names().size(), 4u);
 }
 
 // Other texts are removed only after a text was saved, never for one that may

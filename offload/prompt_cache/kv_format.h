@@ -22,7 +22,9 @@ struct KvFileInfo {
   // All inputs of the KV except the tokens. A reader compares it in full before
   // it uses the file.
   std::string fingerprint;
-  std::string title;  // for people: the model, and the name of the text
+  // For people: the model's file name, and, after a NUL, the name of the text
+  // if it has one.
+  std::string title;
   KvLayout layout = {};
   int layers = 0;
   std::vector<int32_t> ids;  // token ids of all positions, from 0 on

@@ -1,9 +1,13 @@
 // The prompt cache: a text is read, saved, opened by another session, listed,
 // and cleared.
 
+#include <chrono>
+#include <filesystem>
 #include <string>
+#include <thread>
 #include <vector>
 
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "include/tiercel.h"
 #include "nlohmann/json.hpp"
@@ -70,6 +74,112 @@ TEST_F(PromptCacheApiTest, AreKeptAndOpened) {
             TIERCEL_USAGE);
   EXPECT_STREQ(error_.message,
                "prompt_cache_flags: it is set, and no prompt_cache_dir");
+}
+
+// Parts of a text stay beside each other, while others make room.
+TEST_F(PromptCacheApiTest, TheFirstPartsOfATextStay) {
+  const std::string folder = TempFolder() + "/texts";
+  auto params = Sized<tiercel_session_params>();
+  params.prompt_cache_dir = folder.c_str();
+  params.prompt_cache_name = "a book";
+  const auto part = [](int32_t number, size_t count = 1500) {
+    return std::vector<int32_t>(count, number);
+  };
+  const auto found = [&](const std::vector<int32_t>& ids) {
+    int64_t tokens = -1;
+    EXPECT_EQ(tiercel_cached_tokens(model_, &params, ids.data(), ids.size(),
+                                    nullptr, nullptr, &tokens, &error_),
+              TIERCEL_OK)
+        << error_.message;
+    return tokens;
+  };
+  // Reads the parts in one session, which may wait for a warning. Returns its
+  // warnings.
+  const auto read = [&](const std::vector<int32_t>& numbers,
+                        bool waits = false) {
+    tiercel_session* session = nullptr;
+    EXPECT_EQ(tiercel_session_create(model_, &params, &session, &error_),
+              TIERCEL_OK);
+    const auto read_part = [&](int32_t number, size_t count = 1500) {
+      EXPECT_EQ(tiercel_session_truncate(session, 0, &error_), TIERCEL_OK);
+      const std::vector<int32_t> ids = part(number, count);
+      EXPECT_EQ(tiercel_session_prefill(session, ids.data(), ids.size(),
+                                        nullptr, nullptr, &error_),
+                TIERCEL_OK);
+      return ReportOf(session)["warnings"];
+    };
+    for (const int32_t number : numbers) read_part(number);
+    nlohmann::json warnings;
+    for (int times = 0; times < (waits ? 1000 : 1) && warnings.empty();
+         ++times) {
+      warnings = read_part(numbers.front());
+    }
+    if (waits) read_part(numbers.back(), 2600);
+    tiercel_session_free(session);
+    return warnings.dump();
+  };
+  EXPECT_EQ(found(part(1)), 0);
+  EXPECT_EQ(read({1}), "[]");
+  EXPECT_EQ(found(part(1)), 1499);
+  EXPECT_EQ(found(part(1, 1600)), 1500);
+  EXPECT_EQ(found(part(1, 1025)), 1024);
+  EXPECT_EQ(found(part(1, 1024)), 0);
+  EXPECT_EQ(found(part(2)), 0);
+  const uint64_t bytes = ListOf(folder)["prompt_cache"][0]["bytes"];
+  params.prompt_cache_bytes = 3 * bytes - 1;
+  // The third part finds no room, and the session goes on to keep others: here
+  // a longer one, which takes the place of its beginning.
+  EXPECT_THAT(read({1, 2, 3, 2}, /*waits=*/true),
+              testing::HasSubstr("other parts of this text have"));
+  EXPECT_EQ(found(part(1)), 1499);
+  EXPECT_EQ(found(part(2, 2600)), 2599);
+  EXPECT_EQ(found(part(3)), 0);
+  EXPECT_EQ(ListOf(folder)["prompt_cache"].size(), 2);
+  // Texts that a session has not used make room. Files are marked by ticks of
+  // some milliseconds.
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  EXPECT_EQ(read({4, 5}), "[]");
+  EXPECT_EQ(found(part(1)), 0);
+  EXPECT_EQ(found(part(5)), 1499);
+  params.prompt_cache_name = nullptr;
+  EXPECT_EQ(read({1, 2, 3}), "[]");
+  EXPECT_EQ(found(part(5)), 0);
+  EXPECT_EQ(found(part(2)), 0);
+  EXPECT_EQ(found(part(3)), 1499);
+
+  const std::vector<int32_t> ids = part(2);
+  int64_t tokens = 0;
+  params.context = 1;
+  params.prompt_cache_dir = nullptr;
+  params.prompt_cache_bytes = 0;
+  EXPECT_EQ(found(ids), 0);
+  EXPECT_EQ(tiercel_cached_tokens(nullptr, &params, ids.data(), ids.size(),
+                                  nullptr, nullptr, &tokens, &error_),
+            TIERCEL_USAGE);
+  EXPECT_EQ(tiercel_cached_tokens(model_, &params, nullptr, 1, nullptr, nullptr,
+                                  &tokens, &error_),
+            TIERCEL_USAGE);
+  EXPECT_EQ(tiercel_cached_tokens(model_, &params, ids.data(), ids.size(),
+                                  nullptr, nullptr, nullptr, &error_),
+            TIERCEL_USAGE);
+}
+
+// The model is hashed once, and that may be stopped.
+TEST_F(PromptCacheApiTest, AHashIsStopped) {
+  const std::string folder = TempFolder() + "/texts";
+  auto params = Sized<tiercel_session_params>();
+  params.prompt_cache_dir = folder.c_str();
+  const std::vector<int32_t> ids(1500, 7);
+  int64_t tokens = -1;
+  EXPECT_EQ(tiercel_cached_tokens(
+                model_, &params, ids.data(), ids.size(),
+                [](void*, uint64_t done, uint64_t) {
+                  EXPECT_EQ(done, 0u);
+                  return 1;
+                },
+                nullptr, &tokens, &error_),
+            TIERCEL_CANCELLED);
+  EXPECT_EQ(tokens, -1);
 }
 
 // After a cancelled call another session of the same folder goes on.

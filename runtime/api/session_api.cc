@@ -19,6 +19,7 @@
 #include "runtime/policies/policy.h"
 #include "runtime/policies/policy_kind.h"
 #include "runtime/policies/policy_times.h"
+#include "runtime/session/prompt_cache.h"
 
 namespace tiercel {
 namespace {
@@ -225,6 +226,27 @@ tiercel_status tiercel_plan(const tiercel_model* model,
     ASSIGN_OR_RETURN(const nlohmann::json plan,
                      tiercel::PlanDocument(m, request));
     return tiercel::FillJson(plan, json, size);
+  });
+}
+
+tiercel_status tiercel_cached_tokens(const tiercel_model* model,
+                                     const tiercel_session_params* params,
+                                     const int32_t* ids, size_t count,
+                                     tiercel_progress progress, void* user_data,
+                                     int64_t* tokens, tiercel_error* error) {
+  return tiercel::AtBoundary(error, [&](auto& thread) -> absl::Status {
+    RETURN_IF_ERROR(tiercel::NeedArgument("model", model));
+    RETURN_IF_ERROR(tiercel::NeedArray("ids", ids, count));
+    RETURN_IF_ERROR(tiercel::NeedArgument("tokens", tokens));
+    ASSIGN_OR_RETURN(const tiercel::SessionRequest request,
+                     tiercel::ReadSessionParams(*model->model, params));
+    const tiercel::Model& m = *model->model;
+    RETURN_IF_ERROR(tiercel::CheckRequest(m, request));
+    ASSIGN_OR_RETURN(
+        *tokens, tiercel::CachedTokens(m, request.options, {ids, count}, [&] {
+          return !thread.GoesOn(progress, user_data, 0, 0);
+        }));
+    return absl::OkStatus();
   });
 }
 

@@ -188,6 +188,7 @@ absl::StatusOr<SessionRequest> ReadSessionParams(
     texts.build = BuildIdentity();
     if (p.prompt_cache_bytes != 0) texts.most_bytes = p.prompt_cache_bytes;
     if (p.prompt_cache_name != nullptr) texts.name = p.prompt_cache_name;
+    texts.since_ns = KvFolder::NowNs();
     texts.begins_anew =
         (p.prompt_cache_flags & TIERCEL_PROMPT_CACHE_BEGIN_ANEW) != 0;
     texts.unfinished_alone =

@@ -33,10 +33,6 @@ int64_t Taken(const Model& model, const WeightSizes& weights) {
   return model.weights != nullptr ? weights.bytes : 0;
 }
 
-int64_t ContextOf(const Model& model, const SessionOptions& options) {
-  return options.context > 0 ? options.context : model.config.context;
-}
-
 // A prompt that fills the context but for one token, and that token.
 Work FullContext(int64_t context, const FastSteps& fast) {
   return {
@@ -163,7 +159,7 @@ absl::StatusOr<PlannedRanks> PlanOfRanks(
     const std::optional<DraftPart>& draft) {
   ASSIGN_OR_RETURN(const std::vector<WeightSizes> sizes, model.MeasureRanks());
   const Machine& machine = *model.machine;
-  const int64_t context = ContextOf(model, options);
+  const int64_t context = options.Context(model.config);
   PlannedRanks ranks;
   for (int rank = 0; rank < model.ranks(); ++rank) {
     WeightSizes weights = sizes[static_cast<size_t>(rank)];
@@ -199,7 +195,7 @@ absl::StatusOr<nlohmann::json> DescribePlan(
                    PlanOfRanks(model, options, draft));
   const PlannedRanks& ranks = planned;
   const Machine& machine = *model.machine;
-  const int64_t context = ContextOf(model, options);
+  const int64_t context = options.Context(model.config);
   const int64_t all_others =
       std::accumulate(ranks.others.begin(), ranks.others.end(), int64_t{0});
   const SessionSite& site = ranks.sites.front();
@@ -272,7 +268,7 @@ absl::StatusOr<int> ChooseRanks(const Model& model,
                                 const FastSteps& fast) {
   RETURN_IF_ERROR(CheckSessionOptions(model.config, options));
   if (model.machine->device().kind() != DeviceKind::kCuda) return 1;
-  const int64_t context = ContextOf(model, options);
+  const int64_t context = options.Context(model.config);
   const int gpus = std::min(CountGpus(), ModelSplit::kMostRanks);
   int best = 1;
   std::optional<double> least;  // bytes; absent: nothing fits yet

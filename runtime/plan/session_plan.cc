@@ -122,8 +122,7 @@ absl::Status CheckSessionOptions(const ModelConfig& config,
   if (!options.retrieval.has_value()) return absl::OkStatus();
   const RetrievalSize& view = *options.retrieval;
   RETURN_IF_ERROR(CheckRetrievalSize(view));
-  const int64_t context =
-      options.context > 0 ? options.context : config.context;
+  const int64_t context = options.Context(config);
   // A view that chooses must be smaller than the context.
   const int64_t growth = view.growth <= context ? view.growth : 0;
   if (!view.must_choose || view.budget + view.window + growth <= context) {

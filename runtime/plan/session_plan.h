@@ -52,10 +52,13 @@ struct PromptCacheFolder {
   // The longest that a prompt waits for the disk, beside a tenth of its own
   // time.
   std::chrono::milliseconds waits = std::chrono::seconds(3);
+  // Nanoseconds of the Unix clock. Parts of a text that were used since then do
+  // not make room for its others (KvFolder).
+  int64_t since_ns = std::numeric_limits<int64_t>::max();
   DiskCalls* disk = nullptr;  // null: this machine's
 
   DiskCalls& Disk() const { return disk != nullptr ? *disk : SystemDisk(); }
-  KvFolder Folder() const { return {path, most_bytes, Disk()}; }
+  KvFolder Folder() const { return {path, most_bytes, Disk(), since_ns}; }
 };
 
 // The distributions that a block of tokens is drawn from: one for each row of
@@ -117,6 +120,10 @@ struct SessionOptions {
   }
   bool EndsPrompts() const {
     return extent.has_value() && !retrieval.has_value();
+  }
+  // The context, where memory has room for the checkpoint's.
+  int64_t Context(const ModelConfig& config) const {
+    return context > 0 ? context : config.context;
   }
   KvLayout Layout(const ModelConfig& config) const {
     return {type_k,

@@ -41,8 +41,7 @@ bool IsLike(const KvFileInfo& info, const KvLayout& layout, int layers) {
          info.layout.head_dim == layout.head_dim && info.layers == layers;
 }
 
-// The title of a file, for people: the model's file name, and, after a NUL, the
-// name of the text if it has one.
+// The title of a file (KvFileInfo).
 std::string TitleOf(const std::string& model, const std::string& name) {
   constexpr size_t kMostBytes = 1000;
   if (name.empty()) return model;
@@ -51,6 +50,7 @@ std::string TitleOf(const std::string& model, const std::string& name) {
 
 constexpr char kReadAgain[] = "the text is read again";
 constexpr char kBegunAnew[] = "the prompt begins anew";
+constexpr char kFull[] = "this one is not kept";
 constexpr char kNotKept[] = "texts of this session are not kept";
 
 }  // namespace
@@ -71,6 +71,24 @@ absl::StatusOr<nlohmann::json> ListPromptCache(const std::string& folder) {
     list.back()["tokens"] = entry.info->positions();
   }
   return list;
+}
+
+absl::StatusOr<int64_t> CachedTokens(const Model& model,
+                                     const SessionOptions& options,
+                                     absl::Span<const int32_t> ids,
+                                     absl::FunctionRef<bool()> cancelled) {
+  // The last row is computed for its logits.
+  if (!options.texts.has_value() || std::ssize(ids) <= KvFolder::kLeastTokens) {
+    return 0;
+  }
+  PromptCache cache(model, options.Layout(model.config),
+                    model.config.RopeLength(options.first_position +
+                                            options.Context(model.config)),
+                    *options.texts);
+  ASSIGN_OR_RETURN(const std::optional<KvFolder::Found> found,
+                   cache.Find(ids, cancelled));
+  if (!found.has_value()) return 0;
+  return std::min(found->common, std::ssize(ids) - 1);
 }
 
 absl::StatusOr<int64_t> ClearPromptCache(const std::string& folder) {
@@ -282,6 +300,8 @@ void PromptCache::Join() {
   if (well_) kept_layers_ = model_.config.layers;
   writing_.reset();
   if (well_ || ClassOf(status) == ErrorClass::kCancelled) return;
+  // The next text may replace one that stays, or be of another name.
+  if (CodeOf(status) == "prompt_cache_full") return Warn(status, kFull);
   GiveUp(status);
 }
 

@@ -29,6 +29,13 @@ namespace tiercel {
 // and "name" if it has one}] by the files' names. Errors: those of
 // KvFolder::List.
 absl::StatusOr<nlohmann::json> ListPromptCache(const std::string& folder);
+// The number of the first of `ids` whose KV a session with `options` would open
+// from its prompt cache, if it has one; 0, or KvFolder::kLeastTokens and more.
+// Errors: cancelled; those of Model::Hash and KvFolder::Find.
+absl::StatusOr<int64_t> CachedTokens(const Model& model,
+                                     const SessionOptions& options,
+                                     absl::Span<const int32_t> ids,
+                                     absl::FunctionRef<bool()> cancelled);
 // Removes the cache's files and returns their number. Errors: those of
 // KvFolder::Clear.
 absl::StatusOr<int64_t> ClearPromptCache(const std::string& folder);

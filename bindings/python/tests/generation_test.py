@@ -10,6 +10,7 @@ import os
 import struct
 import subprocess
 import sys
+import tempfile
 import time
 import unittest
 
@@ -340,6 +341,17 @@ class GenerationTest(Case):
             self.refused(ImportError, "needs numpy", self.session().score, "a")
             self.skipTest("numpy is not installed")
         return numpy
+
+    def test_what_is_kept_of_a_prompt(self):
+        with tempfile.TemporaryDirectory() as folder:
+            kept = {"prompt_cache_dir": folder}
+            ids = 1500 * [7]
+            self.assertEqual(self.model.cached_tokens(ids, **kept), 0)
+            with self.session(**kept) as session:
+                session.read(ids)
+            self.assertEqual(self.model.cached_tokens(ids, **kept), 1499)
+            self.assertEqual(self.model.cached_tokens([7] * 2000, **kept), 1500)
+        self.assertEqual(self.model.cached_tokens(ids), 0)
 
     def test_plans_and_descriptions(self):
         described = self.document("inspect", "-m", CHAT)

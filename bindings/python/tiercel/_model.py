@@ -130,6 +130,23 @@ class Model:
             return json.loads(fill_json(partial(lib.tiercel_plan, model,
                                                 struct)))
 
+    def cached_tokens(self, ids: Sequence[int], *, progress: Progress = None,
+                      **params: Any) -> int:
+        """The number of the first `ids` whose KV Session(model, **params)
+        would open from its `prompt_cache_dir`."""
+        call = Call()
+        tokens = ffi.new("int64_t*")
+        with self._handle.use() as model, \
+                filled("tiercel_session_params", params,
+                       "cached_tokens") as struct, \
+                reporting(call, progress, "reading", "") as callback:
+            array = ids_of(ids, "cached_tokens: ids")
+            status = lib.tiercel_cached_tokens(
+                model, struct, array, len(array), callback, ffi.NULL, tokens,
+                call.error)
+        call.check(status)
+        return tokens[0]
+
     def measure(self, cache_dir: Path, *, again_seconds: float = 0,
                 progress: Progress = None, **params: Any) -> dict[str, Any]:
         """Measures how fast this machine runs Session(model, **params), and
