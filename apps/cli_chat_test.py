@@ -83,7 +83,8 @@ class ChatTest(Case):
         self.say(terminal, "/save " + notes, rb"written: ")
         with open(notes, encoding="utf-8") as file:
             said = file.read()
-        self.assertRegex(said, r"(?s)# A talk\n.*## who\?\n.*## how\?\n")
+        self.assertRegex(said, r"(?s)# A talk\n.*\[who\?\]\(#turn-1\)\n.*"
+                         r'## <a id="turn-1"></a>who\?\n.*</a>how\?\n')
         self.assertNotIn("why?", said)
         self.say(terminal, "/save " + self.path("no/folder"), rb"opening")
         for _ in range(2):

@@ -62,15 +62,29 @@ std::string Markdown(const Notes& notes) {
   const auto line = [](std::string_view text) {
     return EscapeMarkdown(OneLine(text));
   };
+  const auto link = [&](std::string_view text, const std::string& id) {
+    return "[" + line(text) + "](#" + id + ")";
+  };
   std::string out = "# " + line(notes.title) + "\n";
   if (!notes.author.empty()) out += "\n" + line(notes.author) + "\n";
+  const bool has_contents = notes.sections.size() > 1;
+  if (has_contents) out += "\n";
   for (const Notes::Section& section : notes.sections) {
-    out += "\n## " + line(section.heading) + "\n";
+    if (has_contents) out += "- " + link(section.heading, section.id) + "\n";
+  }
+  for (const Notes::Section& section : notes.sections) {
+    // Readers name headings each in their own way, and all know an anchor.
+    const std::string anchor =
+        has_contents ? "<a id=\"" + section.id + "\"></a>" : "";
+    out += "\n## " + anchor + line(section.heading) + "\n";
     for (const Notes::Paragraph& paragraph : section.paragraphs) {
       out += "\n" + EscapeMarkdown(paragraph.text) + "\n";
-      if (!paragraph.place.empty()) {
-        out += "\n*" + line(paragraph.place) + "*\n";
-      }
+      if (paragraph.place.empty()) continue;
+      out += "\n*" +
+             (has_contents && !paragraph.link.empty()
+                  ? link(paragraph.place, paragraph.link)
+                  : line(paragraph.place)) +
+             "*\n";
     }
   }
   return out + "\n---\n\n" + line(notes.footer) + "\n";

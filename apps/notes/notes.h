@@ -33,8 +33,9 @@ struct Notes {
 
 enum class NotesFormat { kText, kMarkdown, kHtml };
 
-// Returns the whole file, which ends in a line end. HTML is one file that
-// fetches nothing and fits narrow screens; its places are links within it.
+// Returns the whole file, which ends in a line end. In Markdown and HTML
+// several sections have a list of links before them, and places are links, too.
+// HTML is one file that fetches nothing and fits narrow screens.
 std::string Render(const Notes& notes, NotesFormat format);
 
 // Splits a text into paragraphs at blank lines, without blanks at their ends.

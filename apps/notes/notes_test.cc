@@ -49,9 +49,17 @@ TEST(NotesTest, AsText) {
 
 TEST(NotesTest, AsMarkdown) {
   EXPECT_EQ(Render(ExampleNotes(), NotesFormat::kMarkdown),
-            "# A \\<Book\\>\n\nN. N.\n\n## Summary\n\nIt ends.\\\nWell.\n\n"
-            "*Chapter 1, page 2*\n\n## Chapter 1\n\n\\* one\n\n---\n\n"
+            "# A \\<Book\\>\n\nN. N.\n\n- [Summary](#summary)\n"
+            "- [Chapter 1](#part-1)\n\n## <a id=\"summary\"></a>Summary\n\n"
+            "It ends.\\\nWell.\n\n*[Chapter 1, page 2](#part-1)*\n\n"
+            "## <a id=\"part-1\"></a>Chapter 1\n\n\\* one\n\n---\n\n"
             "made by a model\n");
+  // One section needs no list, and has no other to lead to.
+  Notes one = ExampleNotes();
+  one.sections.pop_back();
+  EXPECT_EQ(Render(one, NotesFormat::kMarkdown),
+            "# A \\<Book\\>\n\nN. N.\n\n## Summary\n\nIt ends.\\\nWell.\n\n"
+            "*Chapter 1, page 2*\n\n---\n\nmade by a model\n");
 }
 
 TEST(NotesTest, AsOneFileOfHtml) {
@@ -122,9 +130,14 @@ TEST(NotesTest, TextIsNoMarkup) {
     const std::string file = HtmlOf(Render(notes, NotesFormat::kMarkdown));
     EXPECT_EQ(CountOf("<h1", file), 1u) << text;
     EXPECT_EQ(CountOf("<h2", file), 2u) << text << "\n" << file;
-    for (const char* never : {"<pre", "<code", "<ul", "<ol", "<h3"}) {
+    for (const char* never : {"<pre", "<code", "<ol", "<h3"}) {
       EXPECT_THAT(file, Not(HasSubstr(never))) << text << "\n" << file;
     }
+    EXPECT_EQ(CountOf("<ul", file), 1u) << text << "\n" << file;
+    EXPECT_EQ(CountOf("<li", file), 2u) << text << "\n" << file;
+    EXPECT_EQ(CountOf("<a href=\"#part-1\">", file), 2u) << text << "\n"
+                                                         << file;
+    EXPECT_EQ(CountOf("<a ", file), 5u) << text << "\n" << file;
   }
 }
 
