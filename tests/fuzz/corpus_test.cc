@@ -44,9 +44,11 @@ TEST_P(CorpusTest, EachFileIsRead) {
 }
 
 #define TARGET(name) Target{#name, name##_fuzz},
-INSTANTIATE_TEST_SUITE_P(
-    Targets, CorpusTest, testing::ValuesIn(std::vector<Target>{TARGETS}),
-    [](const auto& target) { return std::string(target.param.name); });
+INSTANTIATE_TEST_SUITE_P(Targets, CorpusTest,
+                         testing::ValuesIn(std::vector<Target>{TARGETS}),
+                         [](const auto& target) {
+                           return std::string(target.param.name);
+                         });
 #undef TARGET
 
 }  // namespace
