@@ -286,6 +286,62 @@ void JoinDropCaps(PdfPage* page) {
   }
 }
 
+// ---- Raised numbers ----
+
+// The number of a note, if the program that read the page took it for a block
+// or a line of its own; null: it is none.
+const PdfWord* LoneNumber(const PdfLine& line) {
+  if (line.words.size() != 1) return nullptr;
+  return IsNoteNumber(line.words[0].text) ? &line.words[0] : nullptr;
+}
+
+// Puts the number before the line if the line begins right behind it, and it is
+// raised there. Returns false if not.
+bool PutBefore(const PdfWord& number, PdfLine* line) {
+  const float height = LetterHeight(*line);
+  const float gap = line->box.left - number.box.right;
+  if (gap < -0.2F * height || gap > 0.5F * height ||
+      number.box.bottom < line->box.top) {
+    return false;
+  }
+  PdfLine joined = *line;
+  joined.box.left = number.box.left;
+  joined.words.insert(joined.words.begin(), number);
+  if (!IsRaised(number, joined)) return false;
+  *line = std::move(joined);
+  return true;
+}
+
+// Puts raised numbers that stand alone before the line whose note they begin.
+void JoinRaisedNumbers(PdfPage* page) {
+  const auto join = [page](const PdfWord& number) {
+    for (PdfBlock& block : page->blocks) {
+      for (PdfLine& line : block.lines) {
+        if (!PutBefore(number, &line)) continue;
+        block.box.left = std::min(block.box.left, number.box.left);
+        return true;
+      }
+    }
+    return false;
+  };
+  for (size_t b = 0; b < page->blocks.size();) {
+    std::vector<PdfLine>& lines = page->blocks[b].lines;
+    for (size_t l = 0; l < lines.size();) {
+      const PdfWord* const lone = LoneNumber(lines[l]);
+      if (lone != nullptr && join(PdfWord(*lone))) {
+        lines.erase(lines.begin() + static_cast<std::ptrdiff_t>(l));
+      } else {
+        ++l;
+      }
+    }
+    if (lines.empty()) {
+      page->blocks.erase(page->blocks.begin() + static_cast<std::ptrdiff_t>(b));
+    } else {
+      ++b;
+    }
+  }
+}
+
 }  // namespace
 
 void StraightenPages(std::vector<PdfPage>* pages) {
@@ -293,6 +349,7 @@ void StraightenPages(std::vector<PdfPage>* pages) {
     TurnBack(&page);
     ReadFromRight(&page);
     JoinDropCaps(&page);
+    JoinRaisedNumbers(&page);
   }
 }
 

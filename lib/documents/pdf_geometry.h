@@ -13,7 +13,8 @@ namespace tiercel::document {
 //   turned text (a table on its side) is turned back;
 //   lines in Hebrew or Arabic, whose letters stand in the order of their
 //   places, get the order in which they are read, and their page is mirrored;
-//   a large letter over several lines (a drop cap) joins the word it begins.
+//   a large letter over several lines (a drop cap) joins the word it begins;
+//   a raised number that stands alone joins the line that it begins.
 void StraightenPages(std::vector<PdfPage>* pages);
 
 }  // namespace tiercel::document

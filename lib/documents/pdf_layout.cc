@@ -1,6 +1,8 @@
 #include "lib/documents/pdf_layout.h"
 
 #include <algorithm>
+#include <cmath>
+#include <map>
 #include <pugixml.hpp>
 #include <utility>
 
@@ -50,6 +52,26 @@ std::string WithHyphens(std::string word) {
   return word;
 }
 
+// The usual height of letters, by counts of letters.
+class Sizes {
+ public:
+  void Add(const PdfLine& line) {
+    for (const PdfWord& word : line.words) {
+      letters_[static_cast<int>(std::lround(word.box.height() * 10))] +=
+          word.text.size();
+    }
+  }
+  float Usual() const {
+    const auto most = std::max_element(
+        letters_.begin(), letters_.end(),
+        [](const auto& a, const auto& b) { return a.second < b.second; });
+    return most == letters_.end() ? 0 : static_cast<float>(most->first) / 10;
+  }
+
+ private:
+  std::map<int, size_t> letters_;  // by height in tenths of a point
+};
+
 PdfBlock BlockOf(const pugi::xml_node& node) {
   PdfBlock block = {BoxOf(node), 0, {}};
   for (const pugi::xml_node& line_node : node.children("line")) {
@@ -84,6 +106,46 @@ void AddItems(const pugi::xml_node& outline, int level,
 }
 
 }  // namespace
+
+float LetterHeight(const PdfLine& line) {
+  Sizes sizes;
+  sizes.Add(line);
+  return sizes.Usual();
+}
+
+float BodyHeight(const std::vector<PdfPage>& pages) {
+  Sizes sizes;
+  for (const PdfPage& page : pages) {
+    for (const PdfBlock& block : page.blocks) {
+      for (const PdfLine& line : block.lines) sizes.Add(line);
+    }
+  }
+  return sizes.Usual();
+}
+
+bool IsNoteNumber(std::string_view text) {
+  constexpr size_t kMaxDigits = 3;
+  return !text.empty() && text.size() <= kMaxDigits &&
+         text.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
+bool IsRaised(const PdfWord& word, const PdfLine& line) {
+  constexpr float kRaised = 0.85F;  // share of the height of a line's letters
+  constexpr float kAbove = 0.05F;   // share of the line's
+  return word.box.height() < kRaised * LetterHeight(line) &&
+         word.box.bottom < line.box.bottom - kAbove * line.box.height();
+}
+
+bool EndsSentence(const PdfLine& line) {
+  const std::string_view text = line.words.back().text;
+  const size_t end = text.find_last_not_of("\"')]”’»");
+  if (end == std::string_view::npos) return false;
+  const char last = text[end];
+  return last == '.' || last == '!' || last == '?' || last == ':' ||
+         (end >= 2 &&
+          (text.substr(end - 2, 3) == "。" || text.substr(end - 2, 3) == "！" ||
+           text.substr(end - 2, 3) == "？"));
+}
 
 void PdfLayoutReader::Add(std::string_view bytes) {
   // The piece before may have ended within the mark.

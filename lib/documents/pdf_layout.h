@@ -40,6 +40,18 @@ struct PdfPage {
   std::vector<PdfBlock> blocks;
 };
 
+// The usual height of the letters of a line, and of all pages.
+float LetterHeight(const PdfLine& line);
+float BodyHeight(const std::vector<PdfPage>& pages);
+
+// Returns true for a number of three digits at most, as notes have.
+bool IsNoteNumber(std::string_view text);
+// Returns true for a word of the line that is smaller than others, and above
+// their feet.
+bool IsRaised(const PdfWord& word, const PdfLine& line);
+// Returns true for a line that ends with the end of a sentence.
+bool EndsSentence(const PdfLine& line);
+
 // Parses that output as it arrives, a page at a time.
 class PdfLayoutReader {
  public:

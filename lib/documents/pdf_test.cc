@@ -5,6 +5,7 @@
 #include <zlib.h>
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <utility>
@@ -24,6 +25,7 @@ namespace tiercel::document {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
@@ -213,6 +215,107 @@ TEST(PdfTest, ANotesOwnNumberNeedNotBeRaised) {
   EXPECT_EQ(
       Good(ReadBytes(PdfOf({no_note}))).text,
       "It was late in the day when they left.\n\n3 The day is not known.\n");
+}
+
+// Two columns of six lines, with a reference in each.
+Lines TwoColumns() {
+  Lines page;
+  for (int column : {0, 1}) {
+    const int left = column == 0 ? 60 : 330;
+    for (int i = 0; i < 6; ++i) {
+      page.push_back({left, 700 - 12 * i, "the river went on to the old mill"});
+    }
+    page.push_back(
+        {left + 6 * 33, 700 - 12 * 3 + 4, column == 0 ? "1" : "2", 6});
+  }
+  return page;
+}
+
+// The text of the columns, with these numbers behind lines.
+std::string TextOfColumns(const std::string& first, const std::string& second) {
+  std::string text;
+  for (int i = 0; i < 12; ++i) {
+    if (i > 0) text += " ";
+    text += "the river went on to the old mill";
+    if (i == 3) text += first;
+    if (i == 9) text += second;
+  }
+  return text;
+}
+
+TEST(PdfTest, EachColumnHasNotesAtItsFoot) {
+  const PdfTestLine first[] = {{60, 110, "1 It was built of oak, and", 7},
+                               {60, 101, "it burnt in the flood.", 7}};
+  const PdfTestLine second = {330, 110, "2 It was built of stone.", 7};
+  const std::string notes[] = {
+      "[1] It was built of oak, and it burnt in the flood.",
+      "[2] It was built of stone."};
+  Lines page = TwoColumns();
+  page.insert(page.end(), std::begin(first), std::end(first));
+  page.push_back(second);
+  EXPECT_EQ(Good(ReadBytes(PdfOf({page}))).text, TextOfColumns(" [1]", " [2]") +
+                                                     "\n\n" + notes[0] +
+                                                     "\n\n" + notes[1] + "\n");
+  // One of them has none, and more text.
+  page = TwoColumns();
+  page.insert(page.end(), std::begin(first), std::end(first));
+  page.push_back({330, 101, "And so it stood."});
+  EXPECT_EQ(Good(ReadBytes(PdfOf({page}))).text,
+            TextOfColumns(" [1]", "2") + "\n\nAnd so it stood.\n\n" + notes[0] +
+                "\n");
+  // The notes of both stand below both.
+  page = TwoColumns();
+  page.push_back({60, 110,
+                  "1 It was built of oak, and it burnt in the flood, "
+                  "which came at night.",
+                  7});
+  page.push_back({60, 101, "2 It was built of stone.", 7});
+  EXPECT_EQ(Good(ReadBytes(PdfOf({page}))).text,
+            TextOfColumns(" [1]", " [2]") +
+                "\n\n[1] It was built of oak, and it burnt in the flood, which "
+                "came at night.\n\n" +
+                notes[1] + "\n");
+}
+
+TEST(PdfTest, NotesOfSeveralPagesHaveTheirNumbers) {
+  const auto page = [](const std::string& number,
+                       const std::string& note) -> Lines {
+    return {{72, 650, "It was late in the day"},
+            {205, 654, number, 6},
+            {216, 650, "when they left the house."},
+            {72, 98, number + ". " + note, 7}};
+  };
+  EXPECT_THAT(Good(ReadBytes(PdfOf({page("1", "The day is not known."),
+                                    page("2", "It was built of stone."),
+                                    page("3", "By the old road.")})))
+                  .text,
+              EndsWith("\n\n[1] The day is not known.\n\n[2] It was built of "
+                       "stone.\n\n[3] By the old road.\n"));
+}
+
+TEST(PdfTest, ARaisedNumberOfItsOwnJoinsItsNote) {
+  const Lines page = {{72, 650, "It was late in the day"},
+                      {205, 654, "1", 6},
+                      {216, 650, "when they left the house."},
+                      {72, 104, "1", 5},
+                      {76, 98, "The day is not known.", 9}};
+  EXPECT_EQ(Good(ReadBytes(PdfOf({page}))).text,
+            "It was late in the day [1] when they left the house.\n\n[1] The "
+            "day is not known.\n");
+  // One that is far before its line is none.
+  EXPECT_EQ(Good(ReadBytes(PdfOf({{{30, 654, "1", 6},
+                                   {72, 650, "It was late in the day."}}})))
+                .text,
+            "1\n\nIt was late in the day.\n");
+  // Small print above text of its column is none.
+  EXPECT_EQ(Good(ReadBytes(PdfOf({{{72, 650, "It was late in the day"},
+                                   {205, 654, "1", 6},
+                                   {216, 650, "when they left the house."},
+                                   {72, 400, "1 A house.", 7},
+                                   {72, 300, "And they left."}}})))
+                .text,
+            "It was late in the day 1 when they left the house.\n\n1 A "
+            "house.\n\nAnd they left.\n");
 }
 
 TEST(PdfTest, OutlinesHaveTheLabelsOfThePage) {

@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <string_view>
 #include <unordered_set>
 #include <utility>
 
 #include "lib/documents/labels.h"
+#include "lib/documents/pdf_notes.h"
 #include "lib/documents/text_writer.h"
 #include "lib/documents/unicode.h"
 
@@ -15,68 +15,8 @@ namespace tiercel::document {
 namespace {
 
 // The constants below are shares of the height of a line or a word.
-constexpr float kSpace = 0.1F;    // the smallest gap between words
-constexpr float kSmall = 0.93F;   // share of the body's height: print of notes
-constexpr float kRaised = 0.85F;  // height of a note's raised number
-constexpr float kIndent = 0.8F;   // indent of a paragraph's first line
-constexpr size_t kMaxNoteDigits = 3;
-
-// The usual height of letters, by counts of letters.
-class Sizes {
- public:
-  void Add(const PdfLine& line) {
-    for (const PdfWord& word : line.words) {
-      letters_[static_cast<int>(std::lround(word.box.height() * 10))] +=
-          word.text.size();
-    }
-  }
-  float Usual() const {
-    const auto most = std::max_element(
-        letters_.begin(), letters_.end(),
-        [](const auto& a, const auto& b) { return a.second < b.second; });
-    return most == letters_.end() ? 0 : static_cast<float>(most->first) / 10;
-  }
-
- private:
-  std::map<int, size_t> letters_;  // by height in tenths of a point
-};
-
-float SizeOf(const PdfLine& line) {
-  Sizes sizes;
-  sizes.Add(line);
-  return sizes.Usual();
-}
-
-float BodySize(const std::vector<PdfPage>& pages) {
-  Sizes sizes;
-  for (const PdfPage& page : pages) {
-    for (const PdfBlock& block : page.blocks) {
-      for (const PdfLine& line : block.lines) sizes.Add(line);
-    }
-  }
-  return sizes.Usual();
-}
-
-bool IsNumber(std::string_view text) {
-  return !text.empty() && text.size() <= kMaxNoteDigits &&
-         text.find_first_not_of("0123456789") == std::string_view::npos;
-}
-
-// `size` is that of the line.
-bool IsRaised(const PdfWord& word, const PdfLine& line, float size) {
-  return word.box.height() < kRaised * size &&
-         word.box.bottom < line.box.bottom - 0.05F * line.box.height();
-}
-
-// Returns the number in a note's first word: "2" for "2", "2.", "[2]", "(2)".
-std::string_view NoteNumberIn(std::string_view word) {
-  const size_t begin = word.find_first_not_of("[(");
-  if (begin == std::string_view::npos) return {};
-  const size_t end = word.find_last_not_of(".)]");
-  const std::string_view number =
-      end < begin ? std::string_view() : word.substr(begin, end + 1 - begin);
-  return IsNumber(number) ? number : std::string_view();
-}
+constexpr float kSpace = 0.1F;   // the smallest gap between words
+constexpr float kIndent = 0.8F;  // indent of a paragraph's first line
 
 // Returns a word without the punctuation at its beginning and its end.
 std::string Bare(std::string_view word) {
@@ -91,16 +31,6 @@ std::string Bare(std::string_view word) {
   std::u32string bare = all.substr(begin, end - begin);
   std::transform(bare.begin(), bare.end(), bare.begin(), LowerCase);
   return FromUtf32(bare);
-}
-
-bool EndsSentence(std::string_view text) {
-  const size_t end = text.find_last_not_of("\"')]”’»");
-  if (end == std::string_view::npos) return false;
-  const char last = text[end];
-  return last == '.' || last == '!' || last == '?' || last == ':' ||
-         (end >= 2 &&
-          (text.substr(end - 2, 3) == "。" || text.substr(end - 2, 3) == "！" ||
-           text.substr(end - 2, 3) == "？"));
 }
 
 // Returns true for a line of a table of contents: it ends in a leader (dots)
@@ -129,7 +59,7 @@ bool EndsInLeader(const PdfLine& line) {
 class PdfWriter {
  public:
   PdfWriter(const std::vector<PdfPage>& pages, const std::set<size_t>& chapters)
-      : pages_(pages), chapters_(chapters), body_(BodySize(pages)) {}
+      : pages_(pages), chapters_(chapters), notes_(BodyHeight(pages)) {}
 
   void Write(const std::vector<std::string>& numbers, Document* document) {
     CollectWords();
@@ -168,108 +98,31 @@ class PdfWriter {
   }
 
   void WritePage(const PdfPage& page) {
-    FindRaised(page);
-    const size_t first_note = FirstNoteOf(page);
-    notes_here_.clear();
-    for (size_t b = first_note; b < page.blocks.size(); ++b) {
-      if (!IsNoteBlock(page.blocks[b])) continue;
-      for (const PdfLine& line : page.blocks[b].lines) {
-        if (BeginsNote(line)) {
-          notes_here_.emplace(NoteNumberIn(line.words.front().text));
-        }
-      }
-    }
-    for (size_t b = 0; b < page.blocks.size(); ++b) {
-      const PdfBlock& block = page.blocks[b];
-      if (b >= first_note && IsNoteBlock(block)) {
-        notes_.push_back(&block);
-      } else {
-        WriteBlock(block);
-      }
-    }
-    last_page_had_note_ = first_note < page.blocks.size();
-  }
-
-  // Collects the raised numbers in the lines of a page, as references are.
-  void FindRaised(const PdfPage& page) {
-    raised_here_.clear();
+    notes_.AddPage(page);
     for (const PdfBlock& block : page.blocks) {
-      for (const PdfLine& line : block.lines) {
-        const float size = SizeOf(line);
-        for (size_t w = 1; w < line.words.size(); ++w) {
-          const PdfWord& word = line.words[w];
-          if (IsNumber(word.text) && IsRaised(word, line, size)) {
-            raised_here_.insert(word.text);
-          }
-        }
-      }
+      if (!notes_.Has(block)) WriteBlock(block);
     }
-  }
-
-  // Returns true if a line begins with a number that is raised, or to which
-  // one in the page's lines refers.
-  bool BeginsNote(const PdfLine& line) const {
-    const PdfWord& first = line.words.front();
-    if (line.words.size() < 2) return false;
-    if (IsNumber(first.text) && IsRaised(first, line, SizeOf(line))) {
-      return true;
-    }
-    return raised_here_.count(std::string(NoteNumberIn(first.text))) > 0;
-  }
-
-  bool IsNoteBlock(const PdfBlock& block) const {
-    return SizeOf(block.lines.front()) < kSmall * body_;
-  }
-
-  // Returns the first block of the notes at the foot of a page: small print,
-  // with no text of the body's size below it. It begins with a number, or
-  // continues a note of the page before.
-  size_t FirstNoteOf(const PdfPage& page) const {
-    size_t first = page.blocks.size();
-    for (size_t b = page.blocks.size(); b-- > 0;) {
-      const PdfBlock& block = page.blocks[b];
-      if (!IsNoteBlock(block)) break;
-      if (block.box.top < page.height / 3) break;
-      if (BeginsNote(block.lines.front())) first = b;
-    }
-    // The end of a note of the page before may stand above them.
-    while (first > 0 && last_page_had_note_ && !notes_.empty() &&
-           IsNoteBlock(page.blocks[first - 1]) &&
-           page.blocks[first - 1].box.top > page.height / 2 &&
-           !EndsSentence(notes_.back()->lines.back().words.back().text)) {
-      --first;
-      if (EndsSentence(page.blocks[first].lines.back().words.back().text)) {
-        break;
-      }
-    }
-    return first;
   }
 
   void WriteNotes() {
     FinishHyphen();
     writer_.Break(2);
-    for (const PdfBlock* block : notes_) {
-      for (size_t l = 0; l < block->lines.size(); ++l) {
-        const PdfLine& line = block->lines[l];
-        size_t first_word = 0;
-        if (BeginsNote(line)) {
-          FinishHyphen();
-          writer_.Break(2);
-          writer_.Words("[");
-          writer_.Words(NoteNumberIn(line.words.front().text));
-          writer_.Words("] ");
-          first_word = 1;
+    for (const PdfNote& note : notes_.Take()) {
+      FinishHyphen();
+      writer_.Break(2);
+      if (!note.number.empty()) writer_.Words("[" + note.number + "] ");
+      for (size_t l = 0; l < note.lines.size(); ++l) {
+        const PdfNote::Line& line = note.lines[l];
+        if (l > 0 && line.index > 0) {
+          JoinLines(note.lines[l - 1].line(), line.line());
         } else if (l > 0) {
-          JoinLines(block->lines[l - 1], line);
-        } else {
           writer_.Words(" ");
         }
-        WriteLine(line, first_word);
+        WriteLine(line.line(), line.first_word);
       }
     }
     FinishHyphen();
     writer_.Break(2);
-    notes_.clear();
   }
 
   void WriteBlock(const PdfBlock& block) {
@@ -285,7 +138,7 @@ class PdfWriter {
         const PdfLine& before = block.lines[l - 1];
         const float indent = line.box.left - block.box.left;
         const float indent_before = before.box.left - block.box.left;
-        const float size = SizeOf(line);
+        const float size = LetterHeight(line);
         if (indent > kIndent * size && indent_before < kIndent * size &&
             l > 1) {
           FinishHyphen();
@@ -308,11 +161,13 @@ class PdfWriter {
   bool GoesOn(const PdfBlock& block) const {
     const PdfLine& line = block.lines.front();
     if (line.box.top > last_->box.top) return false;  // in the same column
-    if (std::abs(SizeOf(line) - SizeOf(*last_)) > 0.5F) return false;
+    if (std::abs(LetterHeight(line) - LetterHeight(*last_)) > 0.5F)
+      return false;
     const std::string& end = last_->words.back().text;
     size_t next = 0;
     const char32_t begin = CharacterAt(line.words.front().text, 0, &next);
-    if (EndsSentence(end) || IsMeant(*last_, line, last_right_)) return false;
+    if (EndsSentence(*last_) || IsMeant(*last_, line, last_right_))
+      return false;
     return IsLowerCase(begin) || IsIdeographic(begin) || end.back() == '-';
   }
 
@@ -325,18 +180,15 @@ class PdfWriter {
     size_t unused = 0;
     const char32_t first = CharacterAt(word.text, 0, &unused);
     // A line may end between any two ideographs.
-    const float width =
-        IsIdeographic(first) ? SizeOf(next) : word.box.right - word.box.left;
-    return line.box.right + width + 0.3F * SizeOf(line) < right;
+    const float width = IsIdeographic(first) ? LetterHeight(next)
+                                             : word.box.right - word.box.left;
+    return line.box.right + width + 0.3F * LetterHeight(line) < right;
   }
 
   void WriteLine(const PdfLine& line, size_t first_word) {
-    const float size = SizeOf(line);
     for (size_t w = first_word; w < line.words.size(); ++w) {
       const PdfWord& word = line.words[w];
-      const bool is_note = w > 0 && IsNumber(word.text) &&
-                           IsRaised(word, line, size) &&
-                           notes_here_.count(word.text) > 0;
+      const bool is_note = notes_.IsReference(line, w);
       if (w > first_word) {
         const PdfBox& before = line.words[w - 1].box;
         if (is_note ||
@@ -399,13 +251,9 @@ class PdfWriter {
 
   const std::vector<PdfPage>& pages_;
   const std::set<size_t>& chapters_;
-  const float body_;
   std::unordered_set<std::string> words_;
   TextWriter writer_;
-  std::vector<const PdfBlock*> notes_;  // not written yet
-  std::set<std::string> notes_here_;    // the numbers on this page
-  std::set<std::string> raised_here_;   // the raised numbers on it
-  bool last_page_had_note_ = false;
+  PdfNotes notes_;
   const PdfLine* last_ = nullptr;  // the last line of the body that was written
   float last_right_ = 0;           // right edge of its column
   std::string hyphened_;           // a word whose hyphen is owed

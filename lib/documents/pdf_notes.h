@@ -1,0 +1,64 @@
+#ifndef TIERCEL_LIB_DOCUMENTS_PDF_NOTES_H_
+#define TIERCEL_LIB_DOCUMENTS_PDF_NOTES_H_
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "lib/documents/pdf_layout.h"
+
+namespace tiercel::document {
+
+// A note at the foot of a page, and on the pages behind it.
+struct PdfNote {
+  struct Line {
+    const PdfBlock* block;
+    size_t index;       // in the block
+    size_t first_word;  // behind the number
+
+    const PdfLine& line() const { return block->lines[index]; }
+  };
+  std::string number;  // empty: it has none
+  std::vector<Line> lines;
+};
+
+// Finds the notes of a PDF, page by page. The pages outlive it.
+class PdfNotes {
+ public:
+  // `body`: the height of the body's letters.
+  explicit PdfNotes(float body) : body_(body) {}
+
+  // Finds the notes at the foot of the next page: small print, with no text of
+  // the body's size below it in its column. A note begins with a number that is
+  // raised, or to which a raised one on the page refers; the foot of a column
+  // may first continue the note before.
+  void AddPage(const PdfPage& page);
+  // Returns true for a block of notes on that page.
+  bool Has(const PdfBlock& block) const { return blocks_.count(&block) > 0; }
+  // Returns true for a word on that page that refers to a note there.
+  bool IsReference(const PdfLine& line, size_t word) const;
+  // Takes the notes of all pages since the last call.
+  std::vector<PdfNote> Take();
+
+ private:
+  using Column = std::vector<const PdfBlock*>;  // from top to bottom
+
+  bool IsSmall(const PdfBlock& block) const;
+  bool IsAtFoot(const PdfBlock& block, const PdfPage& page) const;
+  // The small print at the foot of each column, from left to right.
+  std::vector<Column> FeetOf(const PdfPage& page) const;
+  bool BeginsNote(const PdfLine& line) const;
+  void Add(const PdfBlock* block);
+
+  const float body_;
+  std::vector<PdfNote> notes_;
+  // The last page's blocks of notes, the numbers of its notes, and the numbers
+  // that are raised in its lines.
+  std::set<const PdfBlock*> blocks_;
+  std::set<std::string> numbers_;
+  std::set<std::string> raised_;
+};
+
+}  // namespace tiercel::document
+
+#endif  // TIERCEL_LIB_DOCUMENTS_PDF_NOTES_H_
