@@ -317,6 +317,19 @@ class FolderTest(FilesCase):
             self.assertEqual(tokens[0], tokens[1])
             self.assertNotEqual(tokens[0], tokens[2])
 
+    def test_rope_of_a_document_that_is_short(self):
+        model = self.folder("long", config={
+            "rope_scaling": {"rope_type": "longrope", "short_factor": [1.0] * 8,
+                             "long_factor": [4.0] * 8},
+            "original_max_position_embeddings": 700}, files=self.settings())
+        for size, context in (100, 700), (900, 2048):
+            note = self.path("note.txt", b"A note. " * (size // 8))
+            for command in (["ask", note, "who?", "where?"], ["summarize", note]):
+                made = [*command, "-m", model, *GREEDY]
+                self.assertEqual(self.document(*made)["context"], context)
+                self.assertEqual(self.document(*made, "-c", "1500")["context"],
+                                 1500)
+
     def test_quantised_folders_are_named(self):
         """Also those whose settings stand in another file than config.json."""
         for number, (config, end) in enumerate([

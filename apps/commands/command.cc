@@ -291,6 +291,13 @@ absl::StatusOr<Options> ForLength(const Options& options, const Model& model,
   return sized;
 }
 
+absl::StatusOr<Options> ForPrompts(const Options& options, const Model& model,
+                                   size_t longest) {
+  const int64_t answer = options.sampling.max_tokens;
+  if (answer < 0) return options;
+  return ForLength(options, model, static_cast<int64_t>(longest) + answer);
+}
+
 absl::StatusOr<Session> OpenSession(const Options& options, const Model& model,
                                     const std::optional<Model>& draft,
                                     size_t prompt_tokens) {

@@ -90,6 +90,11 @@ int64_t ContextOf(const Options& options, const Model& model);
 absl::StatusOr<Options> ForLength(const Options& options, const Model& model,
                                   int64_t tokens);
 
+// Returns ForLength of the longest of some prompts and its answer; `options` as
+// they are if an answer may fill the context.
+absl::StatusOr<Options> ForPrompts(const Options& options, const Model& model,
+                                   size_t longest);
+
 // Opens a session for `prompt_tokens` tokens, which `draft` must outlive.
 // Errors: CheckLength's, before memory is taken; the library's.
 absl::StatusOr<Session> OpenSession(const Options& options, const Model& model,

@@ -18,11 +18,7 @@ absl::Status Generate(const Options& asked) {
                                    return ReadPrompt(model, options.input,
                                                      limits);
                                  }));
-  if (const int64_t more = options.sampling.max_tokens; more >= 0) {
-    ASSIGN_OR_RETURN(
-        options,
-        ForLength(options, model, static_cast<int64_t>(prompt.size()) + more));
-  }
+  ASSIGN_OR_RETURN(options, ForPrompts(options, model, prompt.size()));
   RETURN_IF_ERROR(LoadModel(options, &model));
   return RunGeneration(options, model, {{std::move(prompt), ""}},
                        options.warnings);

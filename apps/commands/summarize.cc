@@ -205,7 +205,7 @@ absl::Status CheckQuestions(const Options& options, const Model& model) {
 
 absl::Status Summarize(const Options& asked) {
   ASSIGN_OR_RETURN(const document::Document book, OpenBook(asked));
-  const Options options = Named(asked, book);
+  Options options = Named(asked, book);
   ASSIGN_OR_RETURN(Model model, OpenTalker(options));
   if (options.book.toc) return WriteContents(options, model, book);
   if (options.book.each) {
@@ -231,11 +231,14 @@ absl::Status Summarize(const Options& asked) {
                      .history = "",
                      .summary = summary});
   }
-  RETURN_IF_ERROR(LoadModel(options, &model));
   if (TakesQuestions(options)) {
+    RETURN_IF_ERROR(LoadModel(options, &model));
     return Converse(options, &model, talk(book.text),
                     {.book = &book, .kept_turns = 1, .history = ""});
   }
+  ASSIGN_OR_RETURN(options,
+                   ForPrompts(options, model, prompts->front().size()));
+  RETURN_IF_ERROR(LoadModel(options, &model));
   return RunGeneration(options, model, {{prompts->front(), ""}},
                        Warnings(options, book), [&](Json& document) {
                          return CompleteSummary(options, model, book, document);
@@ -265,7 +268,9 @@ absl::Status Ask(const Options& asked) {
   }
   RETURN_IF_ERROR(tokens.status());
   std::vector<Prompt> prompts;
+  size_t longest = 0;
   for (size_t i = 0; i < talks.size(); ++i) {
+    longest = std::max(longest, (*tokens)[i].size());
     prompts.push_back({(*tokens)[i], options.questions[i]});
     // A plain form does not read as the model does, so no passages are shown.
     if (options.sampling.plain) continue;
@@ -274,6 +279,7 @@ absl::Status Ask(const Options& asked) {
                           book);
     };
   }
+  ASSIGN_OR_RETURN(options, ForPrompts(options, model, longest));
   RETURN_IF_ERROR(LoadModel(options, &model));
   return RunGeneration(
       options, model, prompts, Warnings(options, book),
