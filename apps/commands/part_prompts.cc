@@ -41,14 +41,14 @@ absl::StatusOr<std::optional<PartPrompt>> PartPromptOf(const TalkFn& talk,
 absl::StatusOr<PartsLeft> FindPartsLeft(
     const Options& options, const Model& model, const reader::Journal& journal,
     const TalkFn& talk, const std::vector<std::string_view>& texts,
-    const std::vector<size_t>& lengths) {
+    const std::vector<Forecast::Prompt>& whole) {
   PartsLeft left;
   const SessionParams params(options, model.draft());
   const bool may_find = KeepsPrompts(options);
   size_t read = 0;
   for (size_t i = 0; i < texts.size(); ++i) {
     if (texts[i].empty()) continue;
-    Forecast::Prompt prompt = {.tokens = lengths[read++]};
+    Forecast::Prompt prompt = whole[read++];
     if (may_find || journal.size() > 0) {
       ASSIGN_OR_RETURN(
           const std::optional<PartPrompt> made,
@@ -72,7 +72,7 @@ absl::StatusOr<PartsLeft> FindPartsLeft(
 }
 
 std::string CacheSizeAdvice(const Options& options, const Model& model,
-                            const std::vector<size_t>& lengths) {
+                            const std::vector<Forecast::Prompt>& whole) {
   if (!KeepsPrompts(options)) return "";
   const absl::StatusOr<Json> plan =
       model.Plan(SessionParams(options, model.draft()).session);
@@ -88,12 +88,12 @@ std::string CacheSizeAdvice(const Options& options, const Model& model,
   constexpr double kFront = 1 << 13;
   double bytes = 0;
   size_t kept = 0;
-  for (const size_t length : lengths) {
-    const auto tokens = static_cast<double>(length);
+  for (const Forecast::Prompt& prompt : whole) {
+    const auto tokens = static_cast<double>(prompt.tokens);
     bytes += of_token * (tokens + kPage) + sizeof(int32_t) * tokens + kFront;
     kept += bytes <= most;
   }
-  if (kept == lengths.size()) return "";
+  if (kept == whole.size()) return "";
   constexpr double kUnit = 1 << 20;
   const auto needed = static_cast<int64_t>(bytes / kUnit) + 1;
   return absl::StrCat("of these parts ", kept,

@@ -39,18 +39,19 @@ struct PartsLeft {
 };
 
 // Finds those of `texts` that are left. A part that is not to be read has
-// an empty text; `lengths` are the tokens of the others' prompts. `options` are
-// those of the sessions. Errors: those of a prompt; an interruption.
+// an empty text; `whole` are the others' prompts, of which nothing is found
+// yet. `options` are those of the sessions. Errors: those of a prompt; an
+// interruption.
 absl::StatusOr<PartsLeft> FindPartsLeft(
     const Options& options, const Model& model, const reader::Journal& journal,
     const TalkFn& talk, const std::vector<std::string_view>& texts,
-    const std::vector<size_t>& lengths);
+    const std::vector<Forecast::Prompt>& whole);
 
-// Sentences for people where the prompt cache has no room for prompts of all
-// `lengths`, in their order: for how many it has, and the flag for all; else
-// empty. `options` are those of the sessions.
+// Words for people where the prompt cache has no room for all prompts, in their
+// order: for how many it has, and the flag for all; else empty. `options` are
+// those of the sessions.
 std::string CacheSizeAdvice(const Options& options, const Model& model,
-                            const std::vector<size_t>& lengths);
+                            const std::vector<Forecast::Prompt>& whole);
 
 }  // namespace tiercel::cli
 

@@ -6,7 +6,6 @@
 #include <optional>
 #include <utility>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "apps/cli/error.h"
 #include "apps/cli/flags.h"
@@ -162,9 +161,9 @@ class Tree {
   // if this machine's rates are not known.
   std::optional<Forecast::Times> TimesOf(
       const std::vector<Forecast::Prompt>& prompts) const;
-  // The lengths of the parts of the book, and those of the levels above it at
-  // their greatest.
-  std::vector<std::vector<size_t>> LevelLengths(size_t around) const;
+  // The texts of the parts of the book, without their requests, and those of
+  // the levels above it at their longest.
+  std::vector<std::vector<Forecast::Prompt>> LevelTexts(size_t around) const;
   PartMaker::Shape Shape() const;
 
   const TalkFn& ForPart() const { return form_.part; }
@@ -379,11 +378,12 @@ std::optional<Forecast::Times> Tree::TimesOf(
   return Forecast(sized, *model_).OfAll(prompts, summary_.answer, at_once);
 }
 
-std::vector<std::vector<size_t>> Tree::LevelLengths(size_t around) const {
+std::vector<std::vector<Forecast::Prompt>> Tree::LevelTexts(
+    size_t around) const {
   const Level& leaves = summary_.levels.front();
-  std::vector<std::vector<size_t>> levels(1);
+  std::vector<std::vector<Forecast::Prompt>> levels(1);
   for (const Node& leaf : leaves) {
-    if (!leaf.skipped) levels[0].push_back(leaf.tokens());
+    if (!leaf.skipped) levels[0].push_back({leaf.tokens()});
   }
   size_t nodes = levels[0].size();
   const size_t room = room_ - summary_.answer - around;
@@ -395,7 +395,7 @@ std::vector<std::vector<size_t>> Tree::LevelLengths(size_t around) const {
             ? shares
             : std::max(nodes * summary_.answer / room, size_t{1});
     if (next >= nodes) break;
-    levels.emplace_back(next, nodes * summary_.answer / next);
+    levels.emplace_back(next, Forecast::Prompt{nodes * summary_.answer / next});
     if (next == shares) break;
     nodes = next;
   }
@@ -417,26 +417,24 @@ absl::StatusOr<size_t> Tree::AroundPart() const {
 
 absl::Status Tree::SayPlan() {
   ASSIGN_OR_RETURN(const size_t around, AroundPart());
-  std::vector<std::vector<size_t>> lengths = LevelLengths(around);
-  for (std::vector<size_t>& level : lengths) {
-    for (size_t& tokens : level) {
-      tokens += around;
+  std::vector<std::vector<Forecast::Prompt>> levels = LevelTexts(around);
+  size_t above = 0;
+  for (std::vector<Forecast::Prompt>& level : levels) {
+    for (Forecast::Prompt& prompt : level) {
+      prompt.tokens += around;
       // The answer is scored with the text, and without.
-      if (sections_) tokens += around + 2 * summary_.answer;
-      work_.total += tokens + summary_.answer;
+      if (sections_) prompt.tokens += around + 2 * summary_.answer;
+      work_.total += prompt.tokens + summary_.answer;
     }
+    above += level.size();
   }
+  const std::vector<Forecast::Prompt> leaves = levels.front();
+  above -= leaves.size();
   const Options alone = OptionsFor(options_, *model_, Shape().sizes, 1);
   ASSIGN_OR_RETURN(const PartsLeft left,
                    FindPartsLeft(alone, *model_, reading_->journal(), ForPart(),
-                                 LeafTexts(), lengths.front()));
-  std::vector<std::vector<Forecast::Prompt>> prompts = {left.prompts};
-  size_t above = 0;
-  for (auto level = lengths.begin() + 1; level != lengths.end(); ++level) {
-    prompts.emplace_back();
-    for (const size_t length : *level) prompts.back().push_back({length});
-    above += level->size();
-  }
+                                 LeafTexts(), leaves));
+  levels.front() = left.prompts;
   const auto leaves_s = [&] {
     return TimesOf(left.prompts).value_or(Forecast::Times()).Seconds();
   };
@@ -449,7 +447,7 @@ absl::Status Tree::SayPlan() {
   }
   summary_.predicted.emplace();
   size_t tokens = 0;
-  for (const std::vector<Forecast::Prompt>& level : prompts) {
+  for (const std::vector<Forecast::Prompt>& level : levels) {
     const std::optional<Forecast::Times> times = TimesOf(level);
     if (!times.has_value()) summary_.predicted.reset();
     if (summary_.predicted.has_value()) summary_.predicted->Add(*times);
@@ -457,7 +455,6 @@ absl::Status Tree::SayPlan() {
       tokens += prompt.tokens - prompt.found + summary_.answer;
     }
   }
-  const size_t leaves = lengths.front().size();
   const size_t all_leaves = summary_.levels.front().size();
   std::string plan = absl::StrCat(
       Grouped(static_cast<int64_t>(summary_.book_tokens)),
@@ -466,11 +463,11 @@ absl::Status Tree::SayPlan() {
       Grouped(
           static_cast<int64_t>(sections_ ? kSectionTokens : summary_.context)),
       sections_ ? " at once: " : ": ",
-      leaves < all_leaves ? absl::StrCat(leaves, " of ") : "",
+      leaves.size() < all_leaves ? absl::StrCat(leaves.size(), " of ") : "",
       Parts(all_leaves), form_.answers() ? " to ask" : " to summarize",
-      leaves < all_leaves ? absl::StrCat(", ", chosen_as_) : "",
+      leaves.size() < all_leaves ? absl::StrCat(", ", chosen_as_) : "",
       left.found > 0 ? absl::StrCat(", ",
-                                    left.found == leaves
+                                    left.found == leaves.size()
                                         ? "all"
                                         : absl::StrCat(left.found, " of them"),
                                     " read before")
@@ -495,9 +492,8 @@ absl::Status Tree::SayPlan() {
                     Duration(summary_.predicted->Seconds()));
   }
   WriteNote(plan + "\n");
-  if (left.found < leaves) {
-    const std::string no_room =
-        CacheSizeAdvice(alone, *model_, lengths.front());
+  if (left.found < leaves.size()) {
+    const std::string no_room = CacheSizeAdvice(alone, *model_, leaves);
     if (!no_room.empty()) WriteNote(no_room + "\n");
   }
   ASSIGN_OR_RETURN(const std::string advice, AtOnceAdvice());
