@@ -300,12 +300,7 @@ class AskedInPartsTest(BookCase):
 
     def test_a_part_quotes_from_itself(self):
         quoted = '"So it was said of him."'
-        model = told_model.write_gguf(
-            self.path("quotes.gguf"),
-            told_model.path_of("\n", quoted, "<|im_end|>"),
-            names=told_model.tokens([*told_model.SPECIAL, quoted]),
-            types=3 * [told_model.CONTROL] + [told_model.USER] +
-            256 * [told_model.NORMAL])
+        model = told_model.write_saying(self.path("quotes.gguf"), quoted)
         book = self.path("said.txt", b"".join(
             b"Chapter %d\n\n%sThere so it was said of\xc2\xa0him, too.\n\n" %
             (i, 12 * b"One two three, four five. Six! ") for i in (1, 2, 3))

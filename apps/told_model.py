@@ -130,6 +130,14 @@ def write_gguf(path, follows, names=None, types=None, rows=None, **more):
     return path
 
 
+def write_saying(path, words, **more):
+    """Writes a file whose model answers with these words, whatever it reads."""
+    return write_gguf(path, path_of("\n", words, "<|im_end|>"),
+                      names=tokens([*SPECIAL, words]),
+                      types=len(SPECIAL) * [CONTROL] + [USER] + 256 * [NORMAL],
+                      **more)
+
+
 def added(content, index, special=True):
     return {"id": index, "content": content, "special": special,
             "lstrip": False, "rstrip": False, "single_word": False,

@@ -122,9 +122,28 @@ class Reading:
         self.process.returncode = os.waitstatus_to_exitcode(status)
         return self.process.returncode
 
+    def expect_end(self):
+        """Waits; ends this script if the run failed."""
+        code = self.wait()
+        if code != 0:
+            sys.exit(f"ended with {code}: {self.said.read_text()}")
+
     def document(self):
         """The document in the last line of a run that was not stopped."""
         return json.loads(self.lines.read_bytes().splitlines()[-1])
+
+
+def parts_kept(program):
+    """The number of parts on the disk."""
+    command = [*program.command, "cache", "list", "--json"]
+    listed = subprocess.run(command, stdout=subprocess.PIPE, check=True)
+    return sum(file.get("parts", 0)
+               for file in json.loads(listed.stdout)["readings"])
+
+
+def words_of(path):
+    """The number of words of a text."""
+    return len(re.findall(r"\S+", path.read_text("utf-8", "replace")))
 
 
 class Book:
@@ -141,28 +160,20 @@ class Book:
                         "--output", str(self.folder / name), *flags],
                        self.folder)
 
-    def kept(self):
-        """The number of parts on the disk."""
-        command = [*self.program.command, "cache", "list", "--json"]
-        listed = subprocess.run(command, stdout=subprocess.PIPE, check=True)
-        return sum(file.get("parts", 0)
-                   for file in json.loads(listed.stdout)["readings"])
-
     def undisturbed(self):
         """Reads the book; returns the document, and a row of the table."""
         begin = time.monotonic()
         self.program.document("summarize", self.path, "--toc")
         reader_s = time.monotonic() - begin
         reading = self.read("undisturbed.md", "--no-cache")
-        self.expect_end(reading)
+        reading.expect_end()
         document = reading.document()
         predicted = document["predicted"]["seconds"]
         parts = document["parts"]
         read = document["prompt_tokens"] - document["cached_tokens"]
         written = document["tbt_ms"]["samples"] + len(texts_of(parts))
-        words = len(re.findall(r"\S+", self.path.read_text("utf-8", "replace")))
         return document, [
-            self.path.name, f"{words:,}", f"{parts[-1]['end']:,}",
+            self.path.name, f"{words_of(self.path):,}", f"{parts[-1]['end']:,}",
             str(sum(part["level"] == 0 for part in parts)),
             str(len({part["level"] for part in texts_of(parts)})),
             f"{reader_s:.1f}",
@@ -171,12 +182,6 @@ class Book:
             f"{document['prefill_tok_s']:.0f}", f"{written:,}",
             f"{reading.memory / 1e6:.0f}"]
 
-    @staticmethod
-    def expect_end(reading):
-        code = reading.wait()
-        if code != 0:
-            sys.exit(f"ended with {code}: {reading.said.read_text()}")
-
     def long_epub(self, megabytes):
         """Measures finding the chapters of such an EPUB; returns a sentence."""
         path = self.folder / "long.epub"
@@ -184,7 +189,7 @@ class Book:
         begin = time.monotonic()
         reading = Reading([*self.program.command, "summarize", str(path), "--toc",
                            "--json"], self.folder)
-        self.expect_end(reading)
+        reading.expect_end()
         seconds = time.monotonic() - begin
         sections = reading.document()["sections"]
         tokens = sum(section["tokens"] for section in sections)
@@ -207,9 +212,9 @@ class Book:
         lines = []
         for run, point in enumerate(points):
             number = SIGNALS[run % len(SIGNALS)]
-            before = self.kept()
+            before = parts_kept(self.program)
             reading = self.read("disturbed.md")
-            while self.kept() < point and reading.runs():
+            while parts_kept(self.program) < point and reading.runs():
                 time.sleep(min(1, part_s / 20))
             delay = draw.random() * part_s
             time.sleep(delay)
@@ -220,14 +225,14 @@ class Book:
             if code not in (-number, 128 + number):
                 sys.exit(f"{number.name}: ended with {code}: "
                          f"{reading.said.read_text()}")
-            after = self.kept()
+            after = parts_kept(self.program)
             self.note_made(reading, run, after - before, made)
             lines.append(f"{number.name} {delay:.1f} s behind {point} parts: "
                          f"{before} were kept, then {after}")
         else:
-            before = self.kept()
+            before = parts_kept(self.program)
             reading = self.read("disturbed.md")
-            self.expect_end(reading)
+            reading.expect_end()
         document = reading.document()
         self.note_made(reading, len(lines), total - before, made)
         if document["resumed"]["nodes"] != before:

@@ -28,19 +28,17 @@ Standard library only.
 """
 
 import argparse
-import json
 import os
 import pathlib
 import re
 import signal
-import subprocess
 import sys
 import tempfile
 import time
 
 import gguf_file
 import pages
-from book import Reading
+from book import Reading, parts_kept, words_of
 from program import Program, keep_caches_in
 
 sys.path.insert(0, str(pages.ROOT / "apps"))
@@ -95,28 +93,18 @@ class Book:
     def answered(self, question, flags=None):
         """Returns the document, and the number of parts whose KV was found."""
         reading = self.ask(question, flags)
-        code = reading.wait()
+        reading.expect_end()
         said = reading.said.read_text()
-        if code != 0:
-            sys.exit(f"ended with {code}: {said}")
         found = re.search(r"(\d+) parts? to ask(?:, (all|\d+)(?: of them)? read "
                           "before)?", said)
         count = found[2] or "0"
         return reading.document(), int(found[1] if count == "all" else count)
 
-    def kept(self):
-        """The number of answers of parts on the disk."""
-        listed = subprocess.run(
-            [*self.program.command, "cache", "list", "--json"],
-            stdout=subprocess.PIPE, check=True)
-        return sum(file.get("parts", 0)
-                   for file in json.loads(listed.stdout)["readings"])
-
     def killed(self, question, parts):
         """Asks, and kills it once half of `parts` have answered."""
-        before = self.kept()
+        before = parts_kept(self.program)
         reading = self.ask(question)
-        while self.kept() - before < parts // 2 and reading.runs():
+        while parts_kept(self.program) - before < parts // 2 and reading.runs():
             time.sleep(0.2)
         if reading.runs():
             os.kill(reading.process.pid, signal.SIGKILL)
@@ -127,12 +115,8 @@ class Book:
         and those that were found in the chapter."""
         quoted = f'"{words}"'
         context = min(DOUBLE_CONTEXT, self.path.stat().st_size // 3)
-        model = told_model.write_gguf(
-            self.folder / "double.gguf",
-            told_model.path_of("\n", quoted, "<|im_end|>"),
-            names=told_model.tokens([*told_model.SPECIAL, quoted]),
-            types=3 * [told_model.CONTROL] + [told_model.USER] +
-            256 * [told_model.NORMAL],
+        model = told_model.write_saying(
+            self.folder / "double.gguf", quoted,
             llama__context_length=gguf_file.u32(context))
         document, _ = self.answered(
             question, ["-m", str(model), "--no-cache", "--temp", "0",
@@ -184,12 +168,11 @@ def main():
                       f"quotations in its answer {found} found, {right} in "
                       f"{chapter}"]
             print(lines[-1], flush=True)
-    words = len(re.findall(r"\S+", args.book.read_text("utf-8", "replace")))
     pages.publish(
         f"Questions to all of {args.book.name}",
         f"{pages.version_of(args.tiercel)}; "
         f"{pathlib.Path(os.environ['TIERCEL_MODEL']).name}, -n {ANSWER} "
-        f"{' '.join(args.flags)}; {words:,} words; {pages.load_now()}",
+        f"{' '.join(args.flags)}; {words_of(args.book):,} words; {pages.load_now()}",
         [*pages.table(COLUMNS, rows), *lines], args.save and "whole-book")
 
 
