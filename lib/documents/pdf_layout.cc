@@ -8,6 +8,7 @@
 
 #include "lib/documents/encoding.h"
 #include "lib/documents/text_writer.h"
+#include "lib/documents/unicode.h"
 
 namespace tiercel::document {
 namespace {
@@ -145,6 +146,17 @@ bool EndsSentence(const PdfLine& line) {
          (end >= 2 &&
           (text.substr(end - 2, 3) == "。" || text.substr(end - 2, 3) == "！" ||
            text.substr(end - 2, 3) == "？"));
+}
+
+bool HasRoomFor(const PdfLine& next, const PdfLine& line, float right) {
+  const PdfWord& word = next.words.front();
+  if (line.words.back().text.back() == '-') return false;
+  size_t unused = 0;
+  const char32_t first = CharacterAt(word.text, 0, &unused);
+  // A line may end between any two ideographs.
+  const float width = IsIdeographic(first) ? LetterHeight(next)
+                                           : word.box.right - word.box.left;
+  return line.box.right + width + 0.3F * LetterHeight(line) < right;
 }
 
 void PdfLayoutReader::Add(std::string_view bytes) {

@@ -52,6 +52,10 @@ bool IsRaised(const PdfWord& word, const PdfLine& line);
 // Returns true for a line that ends with the end of a sentence.
 bool EndsSentence(const PdfLine& line);
 
+// Returns true if the first word of the next line would have found room on a
+// line whose column ends at `right`.
+bool HasRoomFor(const PdfLine& next, const PdfLine& line, float right);
+
 // Parses that output as it arrives, a page at a time.
 class PdfLayoutReader {
  public:

@@ -1,13 +1,16 @@
 #include "lib/documents/pdf_notes.h"
 
 #include <algorithm>
-#include <string_view>
 #include <utility>
+
+#include "lib/documents/unicode.h"
 
 namespace tiercel::document {
 namespace {
 
 constexpr float kSmall = 0.93F;  // share of the body's height: print of notes
+constexpr float kLarge = 1.05F;  // share of the body's height: a heading's
+constexpr float kNear = 1.5F;    // share of a letter's height: gap in a note
 
 // Returns the number in a note's first word: "2" for "2", "2.", "[2]", "(2)".
 std::string_view NumberIn(std::string_view word) {
@@ -26,6 +29,21 @@ bool AreInOneColumn(const PdfBox& a, const PdfBox& b) {
   return common > std::min(a.right - a.left, b.right - b.left) / 2;
 }
 
+// Returns true for two parts of one line, which the program that read the page
+// took for two.
+bool IsBeside(const PdfBox& left, const PdfBox& right) {
+  const float common =
+      std::min(left.bottom, right.bottom) - std::max(left.top, right.top);
+  const float gap = right.left - left.right;
+  return common > left.height() / 2 && gap > 0 && gap < left.height();
+}
+
+// Returns true if the second block stands right below the first.
+bool IsRightBelow(const PdfBlock& above, const PdfBlock& below) {
+  return below.box.top - above.box.bottom <
+         kNear * LetterHeight(below.lines.front());
+}
+
 }  // namespace
 
 bool PdfNotes::IsSmall(const PdfBlock& block) const {
@@ -33,12 +51,25 @@ bool PdfNotes::IsSmall(const PdfBlock& block) const {
 }
 
 bool PdfNotes::IsAtFoot(const PdfBlock& block, const PdfPage& page) const {
-  if (!IsSmall(block) || block.box.top < page.height / 3) return false;
+  if (!IsSmall(block)) return false;
   return std::none_of(
       page.blocks.begin(), page.blocks.end(), [&](const PdfBlock& other) {
         return !IsSmall(other) && other.box.top > block.box.top &&
                AreInOneColumn(other.box, block.box);
       });
+}
+
+const PdfBlock* PdfNotes::TextAbove(const PdfBlock& block,
+                                    const PdfPage& page) const {
+  const PdfBlock* lowest = nullptr;
+  for (const PdfBlock& other : page.blocks) {
+    if (IsSmall(other) || other.box.top > block.box.top ||
+        !AreInOneColumn(other.box, block.box)) {
+      continue;
+    }
+    if (lowest == nullptr || other.box.top > lowest->box.top) lowest = &other;
+  }
+  return lowest;
 }
 
 std::vector<PdfNotes::Column> PdfNotes::FeetOf(const PdfPage& page) const {
@@ -81,7 +112,15 @@ bool PdfNotes::BeginsNote(const PdfLine& line) const {
   const PdfWord& first = line.words.front();
   if (line.words.size() < 2) return false;
   if (IsNoteNumber(first.text) && IsRaised(first, line)) return true;
-  return raised_.count(std::string(NumberIn(first.text))) > 0;
+  const std::string number(NumberIn(first.text));
+  return raised_.count(number) > 0 || pending_.count(number) > 0;
+}
+
+const PdfLine* PdfNotes::FirstNote(const PdfBlock& block) const {
+  const auto line =
+      std::find_if(block.lines.begin(), block.lines.end(),
+                   [&](const PdfLine& own) { return BeginsNote(own); });
+  return line == block.lines.end() ? nullptr : &*line;
 }
 
 bool PdfNotes::IsReference(const PdfLine& line, size_t word) const {
@@ -90,45 +129,102 @@ bool PdfNotes::IsReference(const PdfLine& line, size_t word) const {
          numbers_.count(number.text) > 0;
 }
 
+bool PdfNotes::IsInOrder(const std::string& number) const {
+  if (references_.count(number) > 0 || pending_.count(number) > 0) return true;
+  return went_on_ && !notes_.empty() && !notes_.back().number.empty() &&
+         std::stoi(notes_.back().number) + 1 == std::stoi(number);
+}
+
+// A line above small print is its heading if it is in larger print than the
+// text; one that is short may be the last of a list, unless the numbers begin
+// again.
+bool PdfNotes::IsHeadingOf(const PdfBlock& above,
+                           const std::string& number) const {
+  const PdfLine& line = above.lines.front();
+  if (above.lines.size() > 1 || EndsSentence(line)) return false;
+  if (LetterHeight(line) > kLarge * body_) return true;
+  return line.box.right < above.column_right - 2 * LetterHeight(line) &&
+         !notes_.empty() && !notes_.back().number.empty() &&
+         std::stoi(number) <= std::stoi(notes_.back().number);
+}
+
+bool PdfNotes::GoesOn(const PdfBlock& block, bool is_above_note) const {
+  if (!went_on_ || notes_.empty()) return false;
+  const PdfLine& line = notes_.back().lines.back().line();
+  const PdfLine& next = block.lines.front();
+  if (IsBeside(line.box, next.box)) return true;
+  if (EndsSentence(line) || HasRoomFor(next, line, right_)) return false;
+  size_t unused = 0;
+  const char32_t begin = CharacterAt(next.words.front().text, 0, &unused);
+  return is_above_note || IsLowerCase(begin) || IsIdeographic(begin) ||
+         line.words.back().text.back() == '-';
+}
+
 void PdfNotes::AddPage(const PdfPage& page) {
-  const bool last_page_had_notes = !blocks_.empty();
+  went_on_ = !blocks_.empty();
   blocks_.clear();
-  numbers_.clear();
   raised_.clear();
+  pending_ = std::exchange(references_, {});
+  for (const std::string& number : std::exchange(numbers_, {})) {
+    pending_.erase(number);
+  }
   for (const PdfBlock& block : page.blocks) {
     for (const PdfLine& line : block.lines) {
       for (size_t w = 1; w < line.words.size(); ++w) {
         const PdfWord& word = line.words[w];
-        if (IsNoteNumber(word.text) && IsRaised(word, line)) {
-          raised_.insert(word.text);
-        }
+        if (!IsNoteNumber(word.text) || !IsRaised(word, line)) continue;
+        raised_.insert(word.text);
+        if (!IsSmall(block)) references_.insert(word.text);
       }
     }
   }
   for (const Column& column : FeetOf(page)) {
-    const auto numbered =
-        std::find_if(column.begin(), column.end(), [&](const PdfBlock* block) {
-          return BeginsNote(block->lines.front());
-        });
-    auto first = numbered;
-    const bool may_go_on = !notes_.empty() &&
-                           (last_page_had_notes || !blocks_.empty()) &&
-                           !EndsSentence(notes_.back().lines.back().line());
-    while (may_go_on && first != column.begin() &&
-           (*(first - 1))->box.top > page.height / 2) {
-      --first;
-      if (EndsSentence((*first)->lines.back())) break;
-    }
-    for (; first != column.end(); ++first) Add(*first);
+    AddColumn(column, page);
+    went_on_ = went_on_ || !blocks_.empty();
   }
 }
 
-void PdfNotes::Add(const PdfBlock* block) {
+void PdfNotes::AddColumn(const Column& column, const PdfPage& page) {
+  const auto numbered =
+      std::find_if(column.begin(), column.end(),
+                   [&](const PdfBlock* block) { return FirstNote(*block); });
+  const PdfBlock* const above = TextAbove(*column.front(), page);
+  auto first = numbered;
+  bool goes_on = false;
+  if (numbered == column.end()) {
+    first = column.begin();
+    goes_on = GoesOn(**first, /*is_above_note=*/false);
+    if (!goes_on) return;
+  } else {
+    const std::string number(
+        NumberIn(FirstNote(**numbered)->words.front().text));
+    const bool are_notes =
+        above == nullptr ? IsInOrder(number) : !IsHeadingOf(*above, number);
+    if (!are_notes) return;
+    while (first != column.begin() && IsRightBelow(**(first - 1), **first)) {
+      --first;
+    }
+    goes_on = GoesOn(**first, /*is_above_note=*/true);
+    if (!goes_on) first = numbered;
+    // The lines before a note in its block are of the note before, if any.
+    goes_on = goes_on || went_on_;
+  }
+  right_ = above == nullptr ? 0 : above->box.right;
+  for (auto next = first; next != column.end(); ++next) {
+    if (next != first) goes_on = IsRightBelow(**(next - 1), **next);
+    Add(*next, goes_on);
+    right_ = std::max(right_, (*next)->box.right);
+  }
+}
+
+void PdfNotes::Add(const PdfBlock* block, bool goes_on) {
   blocks_.insert(block);
   for (size_t l = 0; l < block->lines.size(); ++l) {
     const PdfLine& line = block->lines[l];
     const bool begins = BeginsNote(line);
-    if (begins || notes_.empty()) notes_.emplace_back();
+    if (begins || notes_.empty() || (l == 0 && !goes_on)) {
+      notes_.emplace_back();
+    }
     if (begins) {
       notes_.back().number = NumberIn(line.words.front().text);
       numbers_.insert(notes_.back().number);

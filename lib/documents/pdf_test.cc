@@ -318,6 +318,108 @@ TEST(PdfTest, ARaisedNumberOfItsOwnJoinsItsNote) {
             "house.\n\nAnd they left.\n");
 }
 
+// A page of text that refers to the notes of these numbers, and breaks off in a
+// sentence.
+Lines PageWithReferences(int first, int last) {
+  Lines page;
+  for (int i = 0; i < 10; ++i) {
+    page.push_back({72, 650 - 12 * i, "and so they went up the hill, and on,"});
+    if (first + i > last) continue;
+    page.push_back({295, 654 - 12 * i, std::to_string(first + i), 6});
+  }
+  return page;
+}
+
+TEST(PdfTest, APageOfNotesAloneIsTheNotes) {
+  const Lines last = {{72, 650, "down to the sea."}};
+  Lines notes;
+  std::string text;
+  for (int number = 2; number < 8; ++number) {
+    const std::string words = " By the road of " + std::to_string(number) + ".";
+    notes.push_back(
+        {72, 760 - 100 * number, std::to_string(number) + words, 7});
+    text += "\n\n[" + std::to_string(number) + "]" + words;
+  }
+  Lines first = PageWithReferences(1, 7);
+  first.push_back({72, 98, "1 The day is not known.", 7});
+  EXPECT_THAT(Good(ReadBytes(PdfOf({first, notes, last}))).text,
+              EndsWith("hill, and on, down to the sea.\n\n[1] The day is not "
+                       "known." +
+                       text + "\n"));
+  // The text before refers to the first of them.
+  EXPECT_THAT(
+      Good(ReadBytes(PdfOf({PageWithReferences(2, 7), notes, last}))).text,
+      EndsWith("hill, and on, down to the sea." + text + "\n"));
+  // Small print whose numbers follow none is the text's.
+  EXPECT_THAT(Good(ReadBytes(PdfOf({PageWithReferences(9, 9),
+                                    {{72, 760, "so that x", 7},
+                                     {110, 762, "2", 5},
+                                     {115, 760, "is", 7},
+                                     {72, 98, "2 is not known.", 7}},
+                                    {{72, 650, "They left."}}})))
+                  .text,
+              EndsWith("\n\n2 is not known.\n\nThey left.\n"));
+}
+
+TEST(PdfTest, AListBelowItsHeadingIsNoNote) {
+  Lines first = PageWithReferences(1, 1);
+  first.push_back({72, 98, "1 The day is not known.", 7});
+  // The text of a page whose small print stands below `above`.
+  const auto text = [&](int number, const PdfTestLine& above) {
+    const std::string begin = std::to_string(number);
+    const Lines last = {{72, 700, "down to the sea and to all the islands"},
+                        {301, 704, begin, 6},
+                        above,
+                        {72, 370, begin + " A history of the sea.", 7}};
+    return Good(ReadBytes(PdfOf({first, last}))).text;
+  };
+  const std::string notes = "[1] The day is not known.\n";
+  const std::string list = "\n\n1 A history of the sea.\n\n";
+  EXPECT_THAT(text(1, {72, 400, "References"}),
+              EndsWith("\n\nReferences" + list + notes));
+  EXPECT_THAT(text(2, {72, 400, "References", 14}),
+              EndsWith("\n\n2 A history of the sea.\n\n" + notes));
+  // The last item of a list is no heading.
+  EXPECT_THAT(text(2, {72, 400, "- the sea"}),
+              EndsWith(notes + "\n[2] A history of the sea.\n"));
+}
+
+TEST(PdfTest, NumbersOfVersesStandApart) {
+  EXPECT_EQ(Good(ReadBytes(PdfOf({{{72, 654, "1", 6},
+                                   {76, 650, "And it was night."},
+                                   {184, 654, "2", 6},
+                                   {188, 650, "So they left x"},
+                                   {272, 654, "2", 6},
+                                   {282, 650, "times."}}})))
+                .text,
+            "1 And it was night. 2 So they left x2 times.\n");
+}
+
+TEST(PdfTest, ANoteGoesOnInTheNextColumnAlone) {
+  const auto text = [](const std::string& note, const Lines& other) {
+    Lines page = TwoColumns();
+    page.push_back({60, 110, note, 7});
+    page.insert(page.end(), other.begin(), other.end());
+    return Good(ReadBytes(PdfOf({page}))).text;
+  };
+  const std::string unfinished =
+      "1 It was built of good oak from the hills above";
+  EXPECT_THAT(text(unfinished, {{330, 110, "the river.", 7}}),
+              EndsWith("[1] It was built of good oak from the hills above the "
+                       "river.\n"));
+  EXPECT_THAT(text(unfinished, {{330, 120, "Drum hill, in", 7},
+                                {330, 110, "2 It was built of stone.", 7}}),
+              EndsWith("above Drum hill, in\n\n[2] It was built of stone.\n"));
+  // A caption is none of it, nor is small print behind a line that is short.
+  EXPECT_THAT(text(unfinished, {{330, 300, "Plate 2. The mill", 7}}),
+              EndsWith("[1] It was built of good oak from the hills above\n"));
+  EXPECT_THAT(text("1 See Smith", {{330, 110, "the mill by night", 7}}),
+              EndsWith("the mill by night\n\n[1] See Smith\n"));
+  // A line at the foot of the page that stands apart is the page's.
+  EXPECT_THAT(text("1 It was built of oak.", {{60, 60, "Printed in 1901", 7}}),
+              EndsWith("[1] It was built of oak.\n\nPrinted in 1901\n"));
+}
+
 TEST(PdfTest, OutlinesHaveTheLabelsOfThePage) {
   const Document document = Good(ReadBytes(
       PdfOf({{{400, 700, "CHAPTER"},

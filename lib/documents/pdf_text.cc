@@ -174,15 +174,7 @@ class PdfWriter {
   // Returns true if the break after `line` is meant: it is a line of a table of
   // contents, or the first word of the next line would have found room on it.
   static bool IsMeant(const PdfLine& line, const PdfLine& next, float right) {
-    const PdfWord& word = next.words.front();
-    if (EndsInLeader(line)) return true;
-    if (line.words.back().text.back() == '-') return false;
-    size_t unused = 0;
-    const char32_t first = CharacterAt(word.text, 0, &unused);
-    // A line may end between any two ideographs.
-    const float width = IsIdeographic(first) ? LetterHeight(next)
-                                             : word.box.right - word.box.left;
-    return line.box.right + width + 0.3F * LetterHeight(line) < right;
+    return EndsInLeader(line) || HasRoomFor(next, line, right);
   }
 
   void WriteLine(const PdfLine& line, size_t first_word) {
@@ -190,10 +182,7 @@ class PdfWriter {
       const PdfWord& word = line.words[w];
       const bool is_note = notes_.IsReference(line, w);
       if (w > first_word) {
-        const PdfBox& before = line.words[w - 1].box;
-        if (is_note ||
-            word.box.left - before.right >
-                kSpace * std::min(word.box.height(), before.height())) {
+        if (is_note || IsApart(line, w) || IsVerseNumber(line, w - 1)) {
           writer_.Words(" ");
         }
       }
@@ -208,6 +197,22 @@ class PdfWriter {
         writer_.Words(word.text);
       }
     }
+  }
+
+  // Returns true if there is a gap between a word and the one before it.
+  static bool IsApart(const PdfLine& line, size_t word) {
+    const PdfBox& box = line.words[word].box;
+    const PdfBox& before = line.words[word - 1].box;
+    return box.left - before.right >
+           kSpace * std::min(box.height(), before.height());
+  }
+
+  // Returns true for a raised number that stands apart from the word before it:
+  // it is that of a verse, and no part of the word behind it.
+  static bool IsVerseNumber(const PdfLine& line, size_t word) {
+    const PdfWord& number = line.words[word];
+    return IsNoteNumber(number.text) && IsRaised(number, line) &&
+           (word == 0 || IsApart(line, word));
   }
 
   // Returns true for a hyphen between letters and the end of a line.
