@@ -151,6 +151,9 @@ class Tree {
   std::string PlaceOf(const Node& node) const {
     return reader::PlacesOf(book_, node.begin, node.end).text;
   }
+  // Words for the number of parts that are read at a time, and for the time
+  // that is predicted.
+  std::string Pace() const;
   // Says that the text is made, unless the text itself shows.
   void EndPart(const Making& making, size_t index);
   // Gives `node` its text, made now or before.
@@ -435,6 +438,11 @@ absl::Status Tree::SayPlan() {
                    FindPartsLeft(alone, *model_, reading_->journal(), ForPart(),
                                  LeafTexts(), leaves));
   levels.front() = left.prompts;
+  for (size_t level = 1; level < levels.size(); ++level) {
+    const size_t made = reading_->journal().CountAt(static_cast<int>(level));
+    levels[level].resize(levels[level].size() -
+                         std::min(levels[level].size(), made));
+  }
   const auto leaves_s = [&] {
     return TimesOf(left.prompts).value_or(Forecast::Times()).Seconds();
   };
@@ -478,21 +486,14 @@ absl::Status Tree::SayPlan() {
                                     : ", then the summaries in ",
                     above);
   }
-  absl::StrAppend(&plan, "; ", Grouped(static_cast<int64_t>(tokens)),
-                  " tokens to read and write at most");
-  const TextSizes sizes = Shape().sizes;
-  const size_t at_once = CountsAtOnce(options_, *model_, sizes).front();
-  const size_t most = MostAtOnce(options_, sizes);
-  if (most > 1) {
-    absl::StrAppend(&plan, ", ", Parts(at_once), " at a time",
-                    at_once < most ? " as memory serves best" : "");
-  }
-  if (summary_.predicted.has_value()) {
-    absl::StrAppend(&plan, ", in about ",
-                    Duration(summary_.predicted->Seconds()));
+  if (tokens == 0) {
+    plan += "; all is done";
+  } else {
+    absl::StrAppend(&plan, "; ", Grouped(static_cast<int64_t>(tokens)),
+                    " tokens to read and write at most", Pace());
   }
   WriteNote(plan + "\n");
-  if (left.found < leaves.size()) {
+  if (left.found < left.prompts.size()) {
     const std::string no_room = CacheSizeAdvice(alone, *model_, leaves);
     if (!no_room.empty()) WriteNote(no_room + "\n");
   }
@@ -501,6 +502,22 @@ absl::Status Tree::SayPlan() {
     WriteNote(absl::StrCat("it could be read at once; ", advice, "\n"));
   }
   return absl::OkStatus();
+}
+
+std::string Tree::Pace() const {
+  std::string pace;
+  const TextSizes sizes = Shape().sizes;
+  const size_t at_once = CountsAtOnce(options_, *model_, sizes).front();
+  const size_t most = MostAtOnce(options_, sizes);
+  if (most > 1) {
+    absl::StrAppend(&pace, ", ", Parts(at_once), " at a time",
+                    at_once < most ? " as memory serves best" : "");
+  }
+  if (summary_.predicted.has_value()) {
+    absl::StrAppend(&pace, ", in about ",
+                    Duration(summary_.predicted->Seconds()));
+  }
+  return pace;
 }
 
 absl::StatusOr<std::string> Tree::AtOnceAdvice() const {

@@ -108,6 +108,12 @@ void Journal::Add(int level, size_t index, uint64_t prompt, Writing writing) {
 
 void Journal::Merge(Journal other) { nodes_.merge(other.nodes_); }
 
+size_t Journal::CountAt(int level) const {
+  const auto begin = nodes_.lower_bound({level, 0});
+  return static_cast<size_t>(
+      std::distance(begin, nodes_.lower_bound({level + 1, 0})));
+}
+
 const Writing* Journal::Find(int level, size_t index, uint64_t prompt) const {
   const auto node = nodes_.find({level, index});
   if (node == nodes_.end() || node->second.prompt != prompt) return nullptr;

@@ -47,6 +47,7 @@ class Journal {
   // Returns null if there is no such part.
   const Writing* Find(int level, size_t index, uint64_t prompt) const;
   size_t size() const { return nodes_.size(); }
+  size_t CountAt(int level) const;
   const std::string& key() const { return key_; }
 
  private:

@@ -46,6 +46,16 @@ TEST(JournalTest, AnotherAddsWhatItHasBeside) {
   EXPECT_EQ(journal.Find(0, 1, 12)->text, "second");
 }
 
+TEST(JournalTest, LevelsAreCounted) {
+  Journal journal("key");
+  for (const size_t index : {0, 1, 7}) journal.Add(1, index, 1, {});
+  journal.Add(2, 0, 1, {});
+  EXPECT_EQ(journal.CountAt(0), 0u);
+  EXPECT_EQ(journal.CountAt(1), 3u);
+  EXPECT_EQ(journal.CountAt(2), 1u);
+  EXPECT_EQ(journal.CountAt(3), 0u);
+}
+
 TEST(JournalTest, APartOfAnotherPromptIsNone) {
   EXPECT_EQ(Example().Find(0, 0, 12), nullptr);
   EXPECT_EQ(Example().Find(0, 1, 11), nullptr);
