@@ -476,11 +476,11 @@ typedef struct tiercel_session_params {
    * there on, and the next call computes it again. Such pages may take
    * prompt_cache_bytes on top of the texts. */
   const char* prompt_cache_dir;
-  /* prompt_cache_bytes: the most bytes of the prompt cache's files; once a new
-   * text is whole, those unused for longest make room. 0: 16 GiB.
-   * prompt_cache_flags: TIERCEL_PROMPT_CACHE_*, or 0. prompt_cache_name: a name
-   * for people, or NULL, of which tiercel_cache_list shows 1,000 bytes. Texts
-   * of this name that the session has used make no room for its next. */
+  /* prompt_cache_bytes: the most bytes of the prompt cache's files; once a text
+   * is kept, or a session ends that used one, those unused for longest go. 0:
+   * 16 GiB. prompt_cache_flags: TIERCEL_PROMPT_CACHE_*, or 0.
+   * prompt_cache_name: a name for people, or NULL, of which tiercel_cache_list
+   * shows 1,000 bytes. Texts of it that the session used stay for the next. */
   uint64_t prompt_cache_bytes;
   uint64_t prompt_cache_flags;
   const char* prompt_cache_name;

@@ -157,11 +157,6 @@ class KvFolder::Handle {
 
   int fd() const { return folder_; }
 
-  struct Listed {
-    std::string name;
-    uint64_t bytes = 0;
-    int64_t used_ns = 0;
-  };
   // Lists files for whose names `ours` returns true, by name. Errors: io_error.
   absl::StatusOr<std::vector<Listed>> List(
       bool (*ours)(std::string_view)) const {
@@ -241,10 +236,9 @@ bool KvFolder::RemoveFree(const Handle& folder, const std::string& name,
 
 absl::StatusOr<int64_t> KvFolder::RemoveParts(const Handle& folder,
                                               bool surely) const {
-  ASSIGN_OR_RETURN(const std::vector<Handle::Listed> parts,
-                   folder.List(IsPart));
+  ASSIGN_OR_RETURN(const std::vector<Listed> parts, folder.List(IsPart));
   int64_t removed = 0;
-  for (const Handle::Listed& part : parts) {
+  for (const Listed& part : parts) {
     removed += RemoveFree(folder, part.name, surely);
   }
   return removed;
@@ -264,12 +258,11 @@ absl::StatusOr<std::optional<KvFolder::Found>> KvFolder::Find(
   if (static_cast<int64_t>(ids.size()) < kLeastTokens) return std::nullopt;
   ASSIGN_OR_RETURN(const std::optional<Handle> folder, Handle::ToRead(path_));
   if (!folder.has_value()) return std::nullopt;
-  ASSIGN_OR_RETURN(const std::vector<Handle::Listed> files,
-                   folder->List(IsText));
+  ASSIGN_OR_RETURN(const std::vector<Listed> files, folder->List(IsText));
   const std::string begin = NameBegin(kTextBegin, fingerprint, ids);
   std::optional<Found> best;
   absl::Status failed;
-  for (const Handle::Listed& listed : files) {
+  for (const Listed& listed : files) {
     if (!std::string_view(listed.name).starts_with(begin)) continue;
     absl::StatusOr<std::unique_ptr<KvFile>> file =
         KvFile::Open(disk_, folder->fd(), listed.name);
@@ -317,15 +310,20 @@ void KvFolder::Remove(const std::string& name) const {
 
 // ---- Keeping ----
 
+uint64_t KvFolder::Bytes(absl::Span<const Listed> files) {
+  uint64_t bytes = 0;
+  for (const Listed& file : files) bytes += file.bytes;
+  return bytes;
+}
+
 void KvFolder::MakeRoom(const Handle& folder, const std::string& name,
                         const KvFileInfo& info) const {
-  const absl::StatusOr<std::vector<Handle::Listed>> files =
-      folder.List(IsTextOrPrompt);
+  const absl::StatusOr<std::vector<Listed>> files = folder.List(IsTextOrPrompt);
   if (!files.ok()) return;  // the next save makes room
   const std::string texts = NameBegin(kTextBegin, info.fingerprint, info.ids);
   const std::string prompts =
       NameBegin(kPromptBegin, info.fingerprint, info.ids);
-  for (const Handle::Listed& file : *files) {
+  for (const Listed& file : *files) {
     const std::string_view other = file.name;
     if (other != name && other.starts_with(texts) &&
         BeginsWith(folder, info, file.name)) {
@@ -346,11 +344,11 @@ bool KvFolder::Stays(const Handle& folder, const std::string& name,
 }
 
 bool KvFolder::HasRoomFor(const Handle& folder, const KvFileInfo& info) const {
-  const absl::StatusOr<std::vector<Handle::Listed>> files = folder.List(IsText);
+  const absl::StatusOr<std::vector<Listed>> files = folder.List(IsText);
   if (!files.ok()) return true;  // writing reports errors
   const std::string name = NameOf(kTextBegin, info.fingerprint, info.ids);
   uint64_t held = info.FileBytes();
-  for (const Handle::Listed& file : *files) {
+  for (const Listed& file : *files) {
     if (file.name != name &&
         Stays(folder, file.name, file.used_ns, info.title) &&
         !BeginsWith(folder, info, file.name)) {
@@ -360,41 +358,57 @@ bool KvFolder::HasRoomFor(const Handle& folder, const KvFileInfo& info) const {
   return held <= most_bytes_;
 }
 
+std::vector<KvFolder::Listed> KvFolder::FilesOverLimit(
+    const Handle& folder) const {
+  absl::StatusOr<std::vector<Listed>> files = folder.List(IsTextOrPrompt);
+  if (!files.ok() || Bytes(*files) <= most_bytes_) return {};
+  std::erase_if(*files, [&](const Listed& file) {
+    return IsPrompt(file.name) &&
+           HolderOf(folder, file.name) == Holder::kAnother;
+  });
+  return *std::move(files);
+}
+
+bool KvFolder::RemoveInTurn(const Handle& folder,
+                            absl::Span<const Listed> files,
+                            absl::FunctionRef<bool(const Listed&)> kept) const {
+  uint64_t held = Bytes(files);
+  for (const Listed& file : files) {
+    if (held <= most_bytes_) break;
+    if (kept(file)) continue;
+    const bool removed = IsText(file.name)
+                             ? disk_.Remove(folder.fd(), file.name.c_str()) == 0
+                             : RemoveFree(folder, file.name, /*surely=*/false);
+    if (removed) held -= file.bytes;
+  }
+  return held <= most_bytes_;
+}
+
 void KvFolder::Evict(const Handle& folder, const std::string& name,
                      const std::string& title) const {
-  absl::StatusOr<std::vector<Handle::Listed>> files =
-      folder.List(IsTextOrPrompt);
-  if (!files.ok()) return;
-  uint64_t held = 0;
-  for (const Handle::Listed& file : *files) held += file.bytes;
-  if (held <= most_bytes_) return;
-  // Prompts that others are writing are not counted yet.
-  std::erase_if(*files, [&](const Handle::Listed& file) {
-    const bool busy =
-        IsPrompt(file.name) && HolderOf(folder, file.name) == Holder::kAnother;
-    if (busy) held -= file.bytes;
-    return busy;
+  std::vector<Listed> files = FilesOverLimit(folder);
+  std::sort(files.begin(), files.end(), [](const Listed& a, const Listed& b) {
+    return a.used_ns < b.used_ns;
   });
-  std::sort(files->begin(), files->end(),
-            [](const Handle::Listed& a, const Handle::Listed& b) {
-              return a.used_ns < b.used_ns;
-            });
-  for (const Handle::Listed& stalest : *files) {
-    if (held <= most_bytes_) return;
-    if (stalest.name == name ||
-        Stays(folder, stalest.name, stalest.used_ns, title)) {
-      continue;
-    }
-    const bool removed =
-        IsText(stalest.name)
-            ? disk_.Remove(folder.fd(), stalest.name.c_str()) == 0
-            : RemoveFree(folder, stalest.name, /*surely=*/false);
-    if (removed) held -= stalest.bytes;
-  }
+  const auto kept = [&](const Listed& file) {
+    return file.name == name || Stays(folder, file.name, file.used_ns, title);
+  };
   // Two parts that were written at once may have had room for one.
-  if (held > most_bytes_ && IsText(name)) {
+  if (!RemoveInTurn(folder, files, kept) && IsText(name)) {
     disk_.Remove(folder.fd(), name.c_str());
   }
+}
+
+void KvFolder::Trim() const {
+  const absl::StatusOr<std::optional<Handle>> folder = Handle::ToRead(path_);
+  if (!folder.ok() || !folder->has_value()) return;
+  std::vector<Listed> files = FilesOverLimit(**folder);
+  std::sort(files.begin(), files.end(), [&](const Listed& a, const Listed& b) {
+    const bool is_new = a.used_ns >= since_ns_;
+    if (is_new != (b.used_ns >= since_ns_)) return !is_new;
+    return is_new ? a.used_ns > b.used_ns : a.used_ns < b.used_ns;
+  });
+  RemoveInTurn(**folder, files, [](const Listed&) { return false; });
 }
 
 bool KvFolder::BeginsWith(const Handle& folder, const KvFileInfo& info,
@@ -539,9 +553,9 @@ absl::StatusOr<std::vector<KvFolder::Entry>> KvFolder::List() const {
   ASSIGN_OR_RETURN(const std::optional<Handle> folder, Handle::ToList(path_));
   std::vector<Entry> entries;
   if (!folder.has_value()) return entries;
-  ASSIGN_OR_RETURN(const std::vector<Handle::Listed> files,
+  ASSIGN_OR_RETURN(const std::vector<Listed> files,
                    folder->List(IsTextOrPrompt));
-  for (const Handle::Listed& listed : files) {
+  for (const Listed& listed : files) {
     entries.push_back({.name = listed.name,
                        .bytes = listed.bytes,
                        .used = listed.used_ns / 1'000'000'000,
@@ -557,11 +571,11 @@ absl::StatusOr<std::vector<KvFolder::Entry>> KvFolder::List() const {
 absl::StatusOr<int64_t> KvFolder::Clear() const {
   ASSIGN_OR_RETURN(const std::optional<Handle> folder, Handle::ToList(path_));
   if (!folder.has_value()) return 0;
-  ASSIGN_OR_RETURN(const std::vector<Handle::Listed> files,
+  ASSIGN_OR_RETURN(const std::vector<Listed> files,
                    folder->List(IsTextOrPrompt));
   ASSIGN_OR_RETURN(const int64_t parts, RemoveParts(*folder, /*surely=*/false));
   int64_t removed = parts;
-  for (const Handle::Listed& listed : files) {
+  for (const Listed& listed : files) {
     if (disk_.Remove(folder->fd(), listed.name.c_str()) == 0) {
       ++removed;
     } else if (errno != ENOENT) {

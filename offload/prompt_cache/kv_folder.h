@@ -102,6 +102,13 @@ class KvFolder {
   // memory: it is gone when it is closed. Errors: io_error, unsafe_folder.
   absl::StatusOr<int> OpenNameless() const;
 
+  // Removes files until they take most_bytes at most, as after a Save: for a
+  // session that saved nothing, at its end. Files that were used before
+  // `since_ns` go first, the least recently used of them before others; then
+  // the most recently used, so that the next reading of all parts of a text in
+  // turn finds the first ones.
+  void Trim() const;
+
   // Removes a file that is of no more use: one that is damaged, or a prompt
   // that will not go on.
   void Remove(const std::string& name) const;
@@ -122,6 +129,11 @@ class KvFolder {
 
  private:
   class Handle;
+  struct Listed {
+    std::string name;
+    uint64_t bytes;
+    int64_t used_ns;  // of the Unix clock
+  };
   // The holder of a file's lock.
   enum class Holder { kNobody /* but we, now */, kAnother, kUnknown };
   Holder TryLock(int file) const;
@@ -143,6 +155,14 @@ class KvFolder {
   // most_bytes at most. Those that stay for `title` are not removed.
   void Evict(const Handle& folder, const std::string& name,
              const std::string& title) const;
+  static uint64_t Bytes(absl::Span<const Listed> files);
+  // The files that count for most_bytes, all but the prompts that others are
+  // writing; none if all files together take no more than that.
+  std::vector<Listed> FilesOverLimit(const Handle& folder) const;
+  // Removes files in this order, but those that are `kept`, until all together
+  // take most_bytes at most. Returns true if they do.
+  bool RemoveInTurn(const Handle& folder, absl::Span<const Listed> files,
+                    absl::FunctionRef<bool(const Listed&)> kept) const;
   // Returns true if the file has this title, which names a text, and was used
   // at since_ns or later.
   bool Stays(const Handle& folder, const std::string& name, int64_t used_ns,

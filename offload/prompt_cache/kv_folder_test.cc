@@ -566,6 +566,43 @@ TEST_F(KvFolderTest, PartsOfTheSameTextStay) {
   EXPECT_EQ(Names().size(), 4u);
 }
 
+// A session that saves nothing still leaves the folder in its bounds.
+TEST_F(KvFolderTest, TrimKeepsTheFirstPartsOfASession) {
+  const uint64_t bytes = TextOf(1100).FileBytes();
+  const auto use = [&](int text, int64_t second) {
+    ASSERT_TRUE(Save(TextOf(1100, 1, text)).ok());
+    const timespec times[2] = {{second, 0}, {second, 0}};
+    const auto found = Folder().Find("a model", TextOf(1100, 1, text).ids);
+    utimensat(AT_FDCWD, (path() + "/" + (*found)->file->name()).c_str(), times,
+              0);
+  };
+  const auto kept = [&] {
+    std::vector<int> texts;
+    for (const int text : {1, 2, 3, 4, 5}) {
+      if (Common(TextOf(1100, 1, text)) == 1100) texts.push_back(text);
+    }
+    return texts;
+  };
+  const auto trim = [&](uint64_t most) {
+    KvFolder(path(), most, GoodDisk(), /*since_ns=*/2'000'000'000'000).Trim();
+  };
+  use(1, 1002);
+  use(2, 1001);  // the stalest
+  use(3, 2000);  // the session's first, second and third
+  use(4, 2001);
+  use(5, 2002);
+  trim(5 * bytes);
+  EXPECT_EQ(kept().size(), 5u);
+  trim(5 * bytes - 1);
+  EXPECT_EQ(kept(), (std::vector{1, 3, 4, 5}));
+  trim(2 * bytes);
+  EXPECT_EQ(kept(), (std::vector{3, 4}));
+  trim(bytes - 1);
+  EXPECT_TRUE(Names().empty());
+  KvFolder(path() + "/none", bytes).Trim();
+  EXPECT_FALSE(fs::exists(path() + "/none"));
+}
+
 // Other texts are removed only after a text was saved, never for one that may
 // still fail.
 TEST_F(KvFolderTest, NothingLeavesForATextThatIsNotKept) {

@@ -113,7 +113,10 @@ PromptCache::PromptCache(const Model& model, const KvLayout& layout,
   }
 }
 
-PromptCache::~PromptCache() { Join(); }
+PromptCache::~PromptCache() {
+  Join();
+  if (used_) folder_.Trim();
+}
 
 // Everything but the tokens that determines the bytes of the KV.
 absl::StatusOr<std::string> PromptCache::Fingerprint(Cancelled cancelled) {
@@ -157,6 +160,11 @@ absl::StatusOr<std::optional<KvFolder::Found>> PromptCache::Find(
     return std::nullopt;  // no session writes such a file
   }
   return found;
+}
+
+void PromptCache::NoteLoaded(const KvFile& file) {
+  file.Touch();
+  used_ = true;
 }
 
 void PromptCache::Refuse(const KvFile& file, const absl::Status& why,
@@ -256,6 +264,7 @@ bool PromptCache::Save(absl::Span<const int32_t> ids,
     GiveUp(fingerprint.status());
     return false;
   }
+  used_ = true;
   writing_ = std::make_unique<Writing>();
   // If the rest runs out of memory, nothing is being written.
   absl::Cleanup forget = [this] { writing_.reset(); };

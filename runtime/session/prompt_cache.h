@@ -54,7 +54,9 @@ class PromptCache {
   // The model outlives it. `rope_length`: the sessions'.
   PromptCache(const Model& model, const KvLayout& layout, int64_t rope_length,
               const PromptCacheFolder& folder);
-  ~PromptCache();  // waits for the writing to end
+  // Waits for the writing to end. If this session has used the folder, files
+  // make room until they take no more than it may have.
+  ~PromptCache();
   PromptCache(const PromptCache&) = delete;
   PromptCache& operator=(const PromptCache&) = delete;
 
@@ -62,9 +64,11 @@ class PromptCache {
   // saved. Errors: cancelled.
   absl::StatusOr<std::optional<KvFolder::Found>> Find(
       absl::Span<const int32_t> ids, Cancelled cancelled);
-  // Notes, with a warning, that a file from Find could not be loaded. A file
-  // that is damaged or cannot be read is removed, unless it is not `at_fault`:
-  // then the memory that its pages were loaded into has failed.
+  // Notes that a file from Find is loaded.
+  void NoteLoaded(const KvFile& file);
+  // Notes, with a warning, that one could not be loaded. A file that is damaged
+  // or cannot be read is removed, unless it is not `at_fault`: then the memory
+  // that its pages were loaded into has failed.
   void Refuse(const KvFile& file, const absl::Status& why, bool at_fault);
 
   // Begins a prompt of the last of `ids`, after `begin` positions, with
@@ -157,6 +161,7 @@ class PromptCache {
   int kept_layers_ = 0;
   bool well_ = true;      // false: the last writing has failed
   bool gave_up_ = false;  // the folder cannot be written
+  bool used_ = false;     // a file was loaded, or a text given to be saved
   std::vector<std::string> warnings_;
 };
 

@@ -483,6 +483,28 @@ TEST_F(PromptCacheTest, ATextThatIsWrittenMakesRoom) {
 
 // ---- The key ----
 
+// The last sessions with a smaller cache leave no more than it may have, though
+// they save nothing.
+TEST_F(PromptCacheTest, TheFolderIsInItsBoundsWhenASessionEnds) {
+  const Ids ids = First(1200);
+  const Ids other = {ids_->rbegin(), ids_->rbegin() + 1200};
+  Session::Options options = WithPromptCache();
+  Keep(ids, options);
+  const std::vector<std::string> first = Names();
+  options.texts->most_bytes =
+      std::filesystem::file_size(path() + "/" + first.front());
+  Read(*MakeSession(*model_, WithPromptCache()), other);
+  EXPECT_EQ(Names().size(), 2u);
+  MakeSession(*model_, options);  // it uses no text
+  Read(*MakeSession(*model_, options), First(100));
+  EXPECT_EQ(Names().size(), 2u);
+  EXPECT_EQ(Read(*MakeSession(*model_, options), ids).cached_tokens, 1199);
+  EXPECT_EQ(Names(), first);
+  options.texts->most_bytes = 1000;
+  Read(*MakeSession(*model_, options), other);
+  EXPECT_THAT(Names(), IsEmpty());
+}
+
 TEST_F(PromptCacheTest, OnlyTheSameModelAndSettingsOpenIt) {
   const std::string path_of = folder_.path() + "/m.gguf";
   std::filesystem::copy_file(CheckpointPath("llama_chat.gguf"), path_of);

@@ -133,7 +133,7 @@ absl::Status SessionPromptCache::Open(PassProgress progress) {
     return absl::OkStatus();
   }
   std::move(undo).Cancel();
-  file.Touch();
+  cache_.NoteLoaded(file);
   opened_file_ = text != nullptr ? opened_file : nullptr;
   opened_pages_ = std::move(text);
   sequence_.AddKv(end - before, /*as_prompt=*/true);
