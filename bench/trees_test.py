@@ -43,10 +43,10 @@ class TreesTest(unittest.TestCase):
             done = subprocess.run(
                 [TIERCEL, "generate", "-m", f"{CHECKPOINTS}/llama_chat.gguf",
                  "-f", text, "-n", "40", "--ignore-eos", "--json",
-                 "--no-progress", "--gamma2", "8", "--sink", "8", "--window",
+                 "--no-progress", "--sink", "8", "--window",
                  "16", "--chunk", "8",
-                 *map(str, trees.flags_of(32, 8, 4)[:4]), "--branches", "4",
-                 "--temp", "1"], capture_output=True, check=True)
+                 *map(str, trees.flags_of(32, 8, 4, 1))],
+                capture_output=True, check=True)
         runs = Runs([json.loads(done.stdout)])
         self.assertGreater(runs.level("branches"), 0)
         row = trees.count_row(300, 32, 8, 4, runs)

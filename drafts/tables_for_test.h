@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <map>
 #include <random>
+#include <utility>
 #include <vector>
 
 #include "drafts/drafter.h"
@@ -43,7 +44,10 @@ class Tables {
     }
   }
   // Lets no token follow `id`, as a mask may.
-  void EndBehind(int32_t id) { rows_[static_cast<size_t>(id)] = {}; }
+  void EndBehind(int32_t id) { Set(id, {}); }
+  void Set(int32_t id, Distribution after) {
+    rows_[static_cast<size_t>(id)] = std::move(after);
+  }
   const Distribution& After(const Ids& tokens) const {
     return tokens.empty() ? rows_.back()
                           : rows_[static_cast<size_t>(tokens.back())];

@@ -10,6 +10,21 @@
 namespace tiercel {
 namespace {
 
+// The draft of a second choice, once a token of the first was drawn; empty:
+// there is none. A greedy draft has no other token than the first, so the one
+// that came second stands for it.
+Distribution SecondDraft(const Distribution& first, int32_t token) {
+  if (first.second != kNoToken) return {{first.second}, {1.0f}};
+  return WithoutToken(first, token);
+}
+
+// The probability that a draft gives its token beside others.
+double SurenessOf(const Distribution& draft, int32_t token) {
+  return static_cast<double>(draft.second != kNoToken
+                                 ? 1 - draft.second_share
+                                 : ProbabilityOf(draft, token));
+}
+
 // The places of a block at which second choices are most likely to be needed,
 // the last first: where the block is likely to hold so far, and its token may
 // not be the target's.
@@ -20,9 +35,9 @@ std::vector<size_t> PlacesToBranch(const DraftBlock& block, int most) {
   std::vector<std::pair<double, size_t>> places;
   double reached = 1;
   for (size_t i = 0; i < block.tokens.size(); ++i) {
-    const auto q = static_cast<double>(
-        ProbabilityOf(block.distributions[i], block.tokens[i]));
-    if (block.distributions[i].ids.size() > 1) {
+    const Distribution& draft = block.distributions[i];
+    const double q = SurenessOf(draft, block.tokens[i]);
+    if (draft.ids.size() > 1 || draft.second != kNoToken) {
       places.emplace_back(reached * (1 - q), i);
     }
     reached *= 1 - kErrs * (1 - q);
@@ -93,7 +108,7 @@ absl::Status VerifyingDrafter::AddBranches(const DrawKey& key,
   std::vector<size_t> growing;
   for (const size_t at : PlacesToBranch(*block, options_.branches)) {
     Distribution others =
-        WithoutToken(block->distributions[at], block->tokens[at]);
+        SecondDraft(block->distributions[at], block->tokens[at]);
     if (others.ids.empty()) continue;
     growing.push_back(block->branches.size());
     DraftBranch& branch = block->branches.emplace_back();

@@ -196,6 +196,40 @@ TEST(VerifyingDrafterTest, CoupledBranchesAreDrawnWithTheNoise) {
   EXPECT_GT(drawn, 200u);
 }
 
+// A greedy draft has no other token, so the one that came second begins the
+// branch, where the two were closest.
+TEST(VerifyingDrafterTest, GreedyBranchesBeginWithWhatCameSecond) {
+  Tables greedy(6, 64);
+  for (int32_t id = 0; id < 6; ++id) {
+    Distribution after = {{(id + 1) % 6}, {1.0f}};
+    after.second = (id + 3) % 6;
+    after.second_share = id == 4 ? 0.4f : 0.1f;
+    greedy.Set(id, after);
+  }
+  for (const VerifyMode mode : {VerifyMode::kResidual, VerifyMode::kCoupled}) {
+    TableTarget target(greedy);
+    VerifyingDrafter drafter(target,
+                             {.name = "middle", .mode = mode, .branches = 1});
+    const auto block = drafter.Draft({3}, 4, {.seed = 7, .start = 1});
+    ASSERT_TRUE(block.ok());
+    EXPECT_EQ(block->tokens, (Ids{4, 5, 0, 1}));
+    ASSERT_EQ(block->branches.size(), 1u);
+    EXPECT_EQ(block->branches[0].at, 1u);  // behind 4
+    EXPECT_EQ(block->branches[0].tokens, (Ids{1, 2, 3}));
+    EXPECT_EQ(block->branches[0].distributions[0].ids, Ids{1});
+    // A target that takes the second choice goes on in the branch.
+    Tables other = greedy;
+    other.Set(4, {{1}, {1.0f}});
+    TableTarget checks(other);
+    ASSERT_TRUE(checks.Begin({3}).ok());
+    const auto round =
+        VerifyRound({3}, 4, mode, {.seed = 7, .start = 1}, &drafter, checks);
+    ASSERT_TRUE(round.ok());
+    EXPECT_EQ(round->tokens, (Ids{4, 1, 2, 3, 4}));
+    EXPECT_EQ(round->branch_accepted, 3u);
+  }
+}
+
 TEST(DraftLevelTest, WhatFollowsTheFirstThatDidNotHoldIsNotChecked) {
   DraftLevel level;
   level.Count(4, 4);

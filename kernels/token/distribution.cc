@@ -174,17 +174,51 @@ class Distributions {
 
   std::vector<Distribution> Greedy() {
     for (int64_t row = 0; row < p_.rows; ++row) {
-      const auto first = greatest_.begin() + row * row_ranges_;
-      const int64_t range =
-          std::max_element(first, first + row_ranges_) - first;
       const float* const logits = logits_ + row * p_.vocab;
-      const float* const begin = logits + range * kRange;
-      const float* const end = logits + p_.vocab;
-      const float* const found = std::find(begin, end, first[range]);
-      distributions_[static_cast<size_t>(row)] = {
-          {static_cast<int32_t>(found - logits)}, {1.0f}};
+      const int64_t id = GreatestOf(row);
+      Distribution& made = distributions_[static_cast<size_t>(row)];
+      made = {{static_cast<int32_t>(id)}, {1.0f}};
+      if (!p_.distribution.keeps_second) continue;
+      const int64_t second = GreatestBeside(row, id);
+      if (second == id || logits[second] == kForbidden) continue;
+      made.second = static_cast<int32_t>(second);
+      made.second_share = 1 / (1 + std::exp(logits[id] - logits[second]));
     }
     return std::move(distributions_);
+  }
+
+  // The token with the greatest logit of a row, the lowest id of equals.
+  int64_t GreatestOf(int64_t row) const {
+    const auto first = greatest_.begin() + row * row_ranges_;
+    const int64_t range = std::max_element(first, first + row_ranges_) - first;
+    const float* const logits = logits_ + row * p_.vocab;
+    return std::find(logits + range * kRange, logits + p_.vocab, first[range]) -
+           logits;
+  }
+
+  // Likewise of the others than `id`, which has the greatest; `id`: there are
+  // none.
+  int64_t GreatestBeside(int64_t row, int64_t id) const {
+    const auto first = greatest_.begin() + row * row_ranges_;
+    const float* const logits = logits_ + row * p_.vocab;
+    int64_t best = id;
+    const auto take = [&](int64_t other) {
+      if (other == id) return;
+      if (best == id || logits[other] > logits[best] ||
+          (logits[other] == logits[best] && other < best)) {
+        best = other;
+      }
+    };
+    for (int64_t range = 0; range < row_ranges_; ++range) {
+      const int64_t begin = range * kRange;
+      const int64_t end = std::min(p_.vocab, begin + kRange);
+      if (id < begin || id >= end) {
+        take(std::find(logits + begin, logits + end, first[range]) - logits);
+        continue;
+      }
+      for (int64_t other = begin; other < end; ++other) take(other);
+    }
+    return best;
   }
 
   std::vector<Distribution> Sampled() {

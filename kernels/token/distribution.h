@@ -24,10 +24,14 @@ struct DistributionParams {
   DryParams dry = {};
   std::shared_ptr<const TokenMask> mask = nullptr;  // null: off
   bool keeps_logits = false;  // a distribution keeps its row's
+  // With temperature 0, a distribution says which token came second.
+  bool keeps_second = false;
 };
 
 // Errors: invalid_sampling naming the field.
 absl::Status ValidateDistributionParams(const DistributionParams& params);
+
+inline constexpr int32_t kNoToken = -1;
 
 // A distribution over the tokens that the cuts leave, in no particular order.
 // Probabilities sum to 1. If a cut falls between equals, the lower id stays. It
@@ -37,6 +41,11 @@ struct Distribution {
   std::vector<float> probabilities;
   // The logits [vocab] as the model made them, if they are kept; else none.
   std::vector<float> logits = {};
+  // The token with the next logit below that of the only one, and the
+  // probability that temperature 1 would give it beside that one. kNoToken: the
+  // only one has no other beside it, or `keeps_second` is off.
+  int32_t second = kNoToken;
+  float second_share = 0;
 };
 
 // Computes the distributions of several rows of logits, each for the token that
@@ -72,7 +81,6 @@ absl::StatusOr<std::vector<Distribution>> MakeDistributions(
 // noise of (seed, position, id), does not depend on the distribution. So two
 // distributions that nearly agree nearly always draw the same token. Returns
 // kNoToken if the distribution is empty.
-inline constexpr int32_t kNoToken = -1;
 int32_t Draw(const Distribution& distribution, uint64_t seed, int64_t position);
 
 }  // namespace tiercel

@@ -58,6 +58,48 @@ TEST(DistributionTest, GreedyTakesTheLowestIdOfEquals) {
   EXPECT_THAT(Make(many, {.temperature = 0}).ids, ElementsAre(5000));
 }
 
+TEST(DistributionTest, AGreedyOneSaysWhichTokenCameSecond) {
+  const DistributionParams seconds = {.temperature = 0, .keeps_second = true};
+  const Distribution made = Make({1, 3, 2, 3 - std::log(3.0f)}, seconds);
+  EXPECT_THAT(made.ids, ElementsAre(1));
+  EXPECT_THAT(made.probabilities, ElementsAre(1.0f));
+  EXPECT_EQ(made.second, 2);
+  EXPECT_NEAR(made.second_share, 1 / (1 + std::exp(1.0f)), 1e-6);
+  // Of equals the lowest id is first, then the next.
+  EXPECT_EQ(Make({1, 3, 3, 3}, seconds).second, 2);
+  EXPECT_EQ(Make({1, 3, 3, 3}, seconds).second_share, 0.5f);
+  EXPECT_EQ(Make({3, 1, 1}, seconds).second, 1);
+  EXPECT_EQ(Make({3}, seconds).second, kNoToken);
+  EXPECT_EQ(Make({1, 3, 2}, {.temperature = 0}).second, kNoToken);
+  // Of several ranges, in the same one, before it and behind it.
+  std::vector<float> many(10'000, -1);
+  many[5000] = 3;
+  EXPECT_EQ(Make(many, seconds).second, 0);
+  for (const int32_t second : {9000, 20, 4999, 5001}) {
+    many[static_cast<size_t>(second)] += 2.0f;
+    if (second == 20) many[20] += 0.5f;
+    if (second == 4999) many[4999] += 0.6f;
+    if (second == 5001) many[5001] += 0.7f;
+    EXPECT_EQ(Make(many, seconds).second, second);
+  }
+  // A token that must not be drawn is none.
+  const std::vector<float> logits = {1, 3, 2, 0};
+  const auto stream = Stream::Create({.threads = 1});
+  const auto second = [&](const std::vector<int32_t>& never) {
+    const auto both = MakeDistributions(**stream, {.logits = logits.data(),
+                                                   .rows = 1,
+                                                   .vocab = 4,
+                                                   .tokens = nullptr,
+                                                   .before = 0,
+                                                   .distribution = seconds,
+                                                   .never = &never});
+    return both->front().second;
+  };
+  EXPECT_EQ(second({2}), 0);
+  EXPECT_EQ(second({1}), 0);
+  EXPECT_EQ(second({0, 2, 3}), kNoToken);
+}
+
 TEST(DistributionTest, TemperatureOneIsTheSoftmax) {
   const auto map = AsMap(Make(kHalves, {.temperature = 1}));
   ASSERT_EQ(map.size(), 4u);

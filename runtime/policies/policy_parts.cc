@@ -3,6 +3,7 @@
 #include <cmath>
 #include <memory>
 #include <optional>
+#include <utility>
 
 #include "runtime/drafting/retrieval_kv.h"
 #include "runtime/drafting/session_kv.h"
@@ -33,7 +34,9 @@ ModelTarget PolicyParts::OverAll(const DistributionParams& distribution) const {
 
 ModelTarget PolicyParts::OverView(
     const DistributionParams& distribution) const {
-  return {session, DraftDistribution(distribution),
+  DistributionParams drafts = DraftDistribution(distribution);
+  drafts.keeps_second = params.branches > 0;
+  return {session, std::move(drafts),
           std::make_unique<RetrievalKv>(session, RetrievalKv::Options{})};
 }
 
