@@ -138,8 +138,9 @@ typedef struct tiercel_policy {
   /* For "triforce": the most second choices for tokens of a block, 0 to 16,
    * each with up to 7 tokens behind it, which the same sweep checks. They pay
    * if a sweep costs far more than a few more rows in it and some tens of
-   * passes over the view together. With verify "coupled" they change no token.
-   */
+   * passes over the view together: TIERCEL_ADAPTIVE takes 4 if it costs as much
+   * as 64 passes or more, by cost_ratio as gamma2 has it, else none. With
+   * verify "coupled" they change no token. */
   int64_t branches;
   /* For "triforce" with verify "coupled". Not 0: while a sweep waits for the
    * link, the next block is drafted as if the one that it checks held, and

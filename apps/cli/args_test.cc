@@ -672,7 +672,7 @@ TEST_F(ArgsTest, BenchTakesDraftsAsGenerateDoes) {
                       "--gamma2",
                       "9",
                       "--branches",
-                      "5",
+                      "auto",
                       "--draft-ahead",
                       "--cost-ratio",
                       "2.5",
@@ -708,7 +708,7 @@ TEST_F(ArgsTest, BenchTakesDraftsAsGenerateDoes) {
     EXPECT_EQ(options.session.window, 40);
     EXPECT_EQ(options.sampling.gamma1, -1);
     EXPECT_EQ(options.sampling.gamma2, 9);
-    EXPECT_EQ(options.sampling.branches, 5);
+    EXPECT_EQ(options.sampling.branches, -1);
     EXPECT_TRUE(options.sampling.draft_ahead);
     EXPECT_EQ(options.sampling.cost_ratio, 2.5);
     EXPECT_EQ(options.sampling.verify, "coupled");

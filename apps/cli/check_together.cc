@@ -68,7 +68,8 @@ absl::Status CheckDrafts(const Options& options) {
   const bool drafter = std::string_view(sampling.Drafter()) != "none";
   const bool self = draft == "self";
   const bool adapts = sampling.gamma1 == TIERCEL_ADAPTIVE ||
-                      sampling.gamma2 == TIERCEL_ADAPTIVE;
+                      sampling.gamma2 == TIERCEL_ADAPTIVE ||
+                      sampling.branches == TIERCEL_ADAPTIVE;
   if (sampling.plain && !has_plain) {
     return UsageError(absl::StrCat("--plain: --policy ", sampling.policy,
                                    " has no plain form; need --policy ",
@@ -114,7 +115,7 @@ absl::Status CheckDrafts(const Options& options) {
       {"--gamma1", sampling.gamma1 != 0, drafter,
        without("--draft ngram, self or small")},
       {"--gamma2", sampling.gamma2 != 0, drafts_over_view, a_view},
-      {"--branches", sampling.branches > 0,
+      {"--branches", sampling.branches != 0,
        sampling.policy == "triforce" && !sampling.plain,
        "without --policy triforce"},
       {"--draft-ahead", sampling.draft_ahead,
@@ -122,7 +123,7 @@ absl::Status CheckDrafts(const Options& options) {
            std::string_view(sampling.Verify()) == "coupled",
        "without --policy triforce, or with --verify residual"},
       {"--cost-ratio", sampling.cost_ratio > 0, adapts,
-       without("--gamma1 auto or --gamma2 auto")},
+       without("--gamma1 auto, --gamma2 auto or --branches auto")},
       {"--draft-layers", sampling.draft_layers > 0, self,
        without("--draft self")},
       // Without drafts both ways give the same text.

@@ -116,7 +116,7 @@ TEST_F(ArgsTest, WhyItHasNoEffect) {
       {{"--policy", "sfi", "--plain"}, {"--draft-layers", "2"}, plain},
       {{"--policy", "sfi"},
        {"--cost-ratio", "2"},
-       "without --gamma1 auto or --gamma2 auto"},
+       "without --gamma1 auto, --gamma2 auto or --branches auto"},
       {{"--policy", "sadas", "--draft", "none"},
        {"--gamma1", "2"},
        "without --draft ngram, self or small"},

@@ -162,6 +162,24 @@ void AddStreamFlag(FlagSet& flags, Options* options) {
                [=] { options->json = options->stream = true; });
 }
 
+// Adds a flag that takes `least` to `most`, or auto.
+template <typename T>
+void NumberOrAuto(FlagSet& flags, const char* name, const std::string& help,
+                  int64_t least, int64_t most, T* to) {
+  flags.Text(name, "N|auto", help, [=](const std::string& text) {
+    if (text == "auto") {
+      *to = TIERCEL_ADAPTIVE;
+      return;
+    }
+    const std::optional<int64_t> n = ParseInt(text);
+    if (!n.has_value() || *n < least || *n > most) {
+      FlagSet::Reject(name, absl::StrCat(least, " to ", most, ", or auto"),
+                      text);
+    }
+    *to = static_cast<T>(*n);
+  });
+}
+
 }  // namespace
 
 void AddModelFlags(FlagSet& flags, ModelOptions* model) {
@@ -339,10 +357,12 @@ void AddDraftFlags(FlagSet& flags, SamplingOptions* sampling) {
   flags.Text("--model-draft", "PATH",
              "a faster model with the same tokens, for --draft small",
              [=](const std::string& path) { sampling->draft_path = path; });
-  flags.Int("--branches",
-            "of --policy triforce: also check second choices for up to N "
-            "tokens of a block, each with up to 7 behind it (default 0)",
-            0, 16, [=](int64_t n) { sampling->branches = n; });
+  NumberOrAuto(
+      flags, "--branches",
+      "of --policy triforce: also check second choices for up to N tokens of a "
+      "block, each with up to 7 behind it (default 0; auto: 4 if a check costs "
+      "as much as 64 guesses)",
+      0, 16, &sampling->branches);
   flags.Switch(
       "--draft-ahead",
       "of --policy triforce: while a check waits for the link, guess on "
@@ -360,29 +380,16 @@ void AddSpeculationFlags(FlagSet& flags, SamplingOptions* sampling) {
                "residual (default): most guesses hold; coupled: the text is "
                "the one without guesses, for the same seed",
                &sampling->verify);
-  const auto length = [&](const char* name, const std::string& help,
-                          int32_t* to) {
-    flags.Text(name, "N|auto", help, [=](const std::string& text) {
-      if (text == "auto") {
-        *to = TIERCEL_ADAPTIVE;
-        return;
-      }
-      const std::optional<int64_t> n = ParseInt(text);
-      if (!n.has_value() || *n < 1 || *n > kMaxDraftTokens) {
-        FlagSet::Reject(name, "1 to 63, or auto", text);
-      }
-      *to = static_cast<int32_t>(*n);
-    });
-  };
-  length("--gamma1",
-         absl::StrCat("guess at most N tokens at a time (default 8; 4 with ",
-                      PoliciesWithViews(", "), ")"),
-         &sampling->gamma1);
-  length("--gamma2",
-         absl::StrCat(PoliciesWithViews(", "),
-                      ": check N tokens at a time against the whole text "
-                      "(default 16)"),
-         &sampling->gamma2);
+  NumberOrAuto(
+      flags, "--gamma1",
+      absl::StrCat("guess at most N tokens at a time (default 8; 4 with ",
+                   PoliciesWithViews(", "), ")"),
+      1, kMaxDraftTokens, &sampling->gamma1);
+  NumberOrAuto(flags, "--gamma2",
+               absl::StrCat(PoliciesWithViews(", "),
+                            ": check N tokens at a time against the whole "
+                            "text (default 16)"),
+               1, kMaxDraftTokens, &sampling->gamma2);
   flags.Real("--cost-ratio",
              "of auto: a check costs as much as so many guesses (default: as "
              "first measured, 8 without)",

@@ -173,7 +173,7 @@ TEST_F(PolicyApiTest, PoliciesAreChecked) {
   bad[13].name = "triforce";
   bad[13].branches = 17;
   bad[14].name = "triforce";
-  bad[14].branches = -1;
+  bad[14].branches = -2;
   bad[15].draft_ahead = 1;  // "full" has no view
   bad[15].verify = "coupled";
   bad[16].name = "triforce";

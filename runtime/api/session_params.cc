@@ -102,10 +102,13 @@ absl::StatusOr<PolicyParams> ReadPolicy(
         "invalid_argument",
         absl::StrCat("cost_ratio: got ", p.cost_ratio, ", need 0 to 1000000"));
   }
-  if (p.branches < 0 || p.branches > PolicyParams::kMostBranches) {
-    return UsageError("invalid_argument",
-                      absl::StrCat("branches: got ", p.branches, ", need 0 to ",
-                                   PolicyParams::kMostBranches));
+  static_assert(TIERCEL_ADAPTIVE == PolicyParams::kAdaptive);
+  if (p.branches < TIERCEL_ADAPTIVE ||
+      p.branches > PolicyParams::kMostBranches) {
+    return UsageError(
+        "invalid_argument",
+        absl::StrCat("branches: got ", p.branches, ", need 0 to ",
+                     PolicyParams::kMostBranches, ", or TIERCEL_ADAPTIVE"));
   }
   ASSIGN_OR_RETURN(const std::optional<DraftLength> gamma1,
                    ParseLength("gamma1", p.gamma1, p.cost_ratio));
@@ -124,6 +127,9 @@ absl::StatusOr<PolicyParams> ReadPolicy(
                          .gamma1 = gamma1,
                          .gamma2 = gamma2,
                          .branches = static_cast<int>(p.branches),
+                         .cost_ratio = p.cost_ratio > 0
+                                           ? std::optional(p.cost_ratio)
+                                           : std::nullopt,
                          .draft_ahead = p.draft_ahead != 0,
                          .draft_model = draft_model->get(),
                          .draft_layers = p.draft_layers};

@@ -13,6 +13,7 @@
 #include "gtest/gtest.h"
 #include "runtime/plan/known_rates.h"
 #include "runtime/policies/policy.h"
+#include "runtime/policies/policy_parts.h"
 #include "tests/golden.h"
 #include "tests/tiers.h"
 
@@ -174,6 +175,29 @@ TEST_F(CostRatioTest, OfALongTextIsMore) {
             8);
   EXPECT_EQ(RatiosOf({.proposer = Proposer::kSelf}).outer, 16);
   EXPECT_EQ(RatiosOf({.proposer = Proposer::kSmall}).outer, 512);  // to 2
+}
+
+// Adaptive branches wait until a sweep costs as much as 64 passes.
+TEST_F(CostRatioTest, BranchesAreThereOverALongText) {
+  constexpr RetrievalSize kSmallest = {
+      .chunk = 8, .budget = 8, .sink = 8, .window = 1};
+  KeptRates kept;
+  kept.costs = kNoPositions;
+  kept.costs.step_position_s = 1e6;
+  for (const auto& [length, branches] : {std::pair(700, 0), {1000, 4}}) {
+    const auto session = Session::Create(*model_, {.retrieval = kSmallest});
+    ASSERT_TRUE(session.ok()) << session.status();
+    const std::vector<int32_t> ids(static_cast<size_t>(length), 1);
+    ASSERT_TRUE((*session)->Append(ids.data(), ids.size()).ok());
+    PolicyParams params = {.policy = PolicyNamed("triforce"),
+                           .branches = PolicyParams::kAdaptive,
+                           .costs = kept.costs};
+    // 701 positions against the view's 17 give 32 after rounding, 1,001 64.
+    EXPECT_EQ((PolicyParts{**session, params, nullptr, {}}.Branches()),
+              branches);
+    params.branches = 3;
+    EXPECT_EQ((PolicyParts{**session, params, nullptr, {}}.Branches()), 3);
+  }
 }
 
 // The README and the help state these default lengths of blocks.

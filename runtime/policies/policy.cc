@@ -62,7 +62,7 @@ absl::Status CheckPolicy(const Model& target, const PolicyParams& params) {
                         "draft: only the verified form drafts");
     }
   }
-  if (params.branches > 0 && !params.policy->has_branches()) {
+  if (params.branches != 0 && !params.policy->has_branches()) {
     return UsageError("invalid_argument", "branches: the policy drafts none");
   }
   if (params.draft_ahead) RETURN_IF_ERROR(CheckDraftAhead(target, params));
@@ -100,7 +100,7 @@ FastSteps PolicyParams::PlannedSteps() const {
 SessionOptions PolicyParams::OptionsFor(const Model& target,
                                         SessionOptions options) const {
   options.retrieval = RetrievalView();
-  options.branches = branches;
+  options.branches = MostBranches();
   options.draft_ahead = draft_ahead && form == PolicyForm::kVerified;
   if (form == PolicyForm::kBaseline) return options;
   options.distributions = policy->Distributions(*this);

@@ -60,9 +60,16 @@ struct PolicyParams {
   static constexpr int64_t kGamma1 = 4;
   static constexpr int64_t kGamma2 = 16;
   // The most second choices for tokens of a block of the view's drafts, which
-  // the same sweep checks (VerifyingDrafter).
+  // the same sweep checks (VerifyingDrafter). kAdaptive: kUsualBranches if a
+  // sweep costs kBranchRatio passes over the view or more, else none; about
+  // half as many only just pay for the passes that draft them.
   int branches = 0;
+  static constexpr int kAdaptive = -1;
   static constexpr int kMostBranches = 16;
+  static constexpr int kUsualBranches = 4;
+  static constexpr double kBranchRatio = 64;
+  // That cost for kAdaptive, if it is given; else it follows from `costs`.
+  std::optional<double> cost_ratio = {};
   // The view drafts the next block while a sweep checks one (DraftAhead).
   bool draft_ahead = false;
   // The rates from which adaptive lengths take the ratio of costs, if none is
@@ -91,6 +98,10 @@ struct PolicyParams {
     return *std::any_cast<T>(&own);
   }
 
+  // The most branches that a block may have.
+  int MostBranches() const {
+    return branches == kAdaptive ? kUsualBranches : branches;
+  }
   // The view that its session must keep; absent: none.
   std::optional<RetrievalSize> RetrievalView() const;
   // The fast steps that a plan expects of a plain form. Other forms have none:

@@ -12,7 +12,7 @@ namespace {
 
 // The most tokens of a block's branches.
 int64_t BranchTokens(const PolicyParams& params) {
-  return params.branches * VerifyingDrafter::kBranchTokens;
+  return params.MostBranches() * VerifyingDrafter::kBranchTokens;
 }
 
 }  // namespace

@@ -28,6 +28,18 @@ DraftLength PolicyParts::Length(
   return length;
 }
 
+int PolicyParts::Branches() const {
+  if (params.branches != PolicyParams::kAdaptive) return params.branches;
+  double ratio = DraftLength::kUsualRatio;
+  if (params.cost_ratio.has_value()) {
+    ratio = *params.cost_ratio;
+  } else if (params.costs.has_value()) {
+    ratio = Rounded(
+        DraftCosts(session, proposer, *params.costs).SweepInViewPasses());
+  }
+  return ratio < PolicyParams::kBranchRatio ? 0 : PolicyParams::kUsualBranches;
+}
+
 ModelTarget PolicyParts::OverAll(const DistributionParams& distribution) const {
   return {session, distribution, std::make_unique<SessionKv>(session)};
 }
@@ -35,7 +47,7 @@ ModelTarget PolicyParts::OverAll(const DistributionParams& distribution) const {
 ModelTarget PolicyParts::OverView(
     const DistributionParams& distribution) const {
   DistributionParams drafts = DraftDistribution(distribution);
-  drafts.keeps_second = params.branches > 0;
+  drafts.keeps_second = Branches() > 0;
   return {session, std::move(drafts),
           std::make_unique<RetrievalKv>(session, RetrievalKv::Options{})};
 }
@@ -46,7 +58,7 @@ VerifyingDrafter::Options PolicyParts::ViewDrafts(Drafter* inner) const {
           .inner = inner,
           .gamma1 = Length(params.gamma1, PolicyParams::kGamma1,
                            &DraftCosts::ViewPassInProposals),
-          .branches = params.branches};
+          .branches = Branches()};
 }
 
 Rounds::Options PolicyParts::SweepsOfViewDrafts(uint64_t seed,

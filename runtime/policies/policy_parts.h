@@ -31,6 +31,10 @@ struct PolicyParts {
   DraftLength Length(const std::optional<DraftLength>& asked, int64_t ours,
                      absl::FunctionRef<double(const DraftCosts&)> costs) const;
 
+  // The most branches of a block: `params.branches`, decided by costs if it is
+  // adaptive.
+  int Branches() const;
+
   // The target over all of the session's KV, whose `distribution` is the one
   // promised to the user; and the one over its retrieval view, which drafts.
   ModelTarget OverAll(const DistributionParams& distribution) const;

@@ -71,6 +71,7 @@ class TriForceTest : public RepeatedTextTest<5> {
 
 TEST_F(TriForceTest, CoupledTextIsThatOfNoDrafter) {
   std::vector<DraftLevel> sums(9);
+  int64_t held_in_greedy_branches = 0;
   for (float temperature : {0.0f, 0.6f, 1.0f}) {
     const GenerateParams params = Params(temperature);
     const Ids expected = Plain(params);
@@ -90,6 +91,9 @@ TEST_F(TriForceTest, CoupledTextIsThatOfNoDrafter) {
           sums[sum].drafted += level.drafted;
           sums[sum].branches += level.branches;
           sums[sum].branch_accepted += level.branch_accepted;
+          if (temperature == 0) {
+            held_in_greedy_branches += level.branch_accepted;
+          }
           sums[sum++].accepted += level.accepted;
         }
         ExpectNoTrace(*session, *model_);
@@ -105,6 +109,26 @@ TEST_F(TriForceTest, CoupledTextIsThatOfNoDrafter) {
     EXPECT_EQ(level.branches > 0, i == 8) << i;
     EXPECT_EQ(level.branch_accepted > 0, i == 8) << i;
   }
+  EXPECT_GT(held_in_greedy_branches, 0);
+}
+
+// Costs decide once for a session.
+TEST_F(TriForceTest, AdaptiveBranchesAreThereWhereASweepIsDear) {
+  PolicyParams choice = Choices(VerifyMode::kCoupled)[5];
+  choice.branches = PolicyParams::kAdaptive;
+  EXPECT_EQ(choice.OptionsFor(*model_, {}).branches, 4);
+  const GenerateParams params = Params(0.8f);
+  const auto branches = [&] {
+    const Report report =
+        GenerateDrafted(*WithView(kSmallView), params, choice);
+    EXPECT_EQ(report.tokens, Plain(params));
+    return report.rounds.levels.back().branches;
+  };
+  EXPECT_EQ(branches(), 0);  // no costs are known
+  choice.cost_ratio = 63.9;
+  EXPECT_EQ(branches(), 0);
+  choice.cost_ratio = 64;
+  EXPECT_GT(branches(), 0);
 }
 
 // Penalties of a branch's tokens see those of the block before it.
