@@ -65,13 +65,13 @@ TEST(DistributionTest, AGreedyOneSaysWhichTokenCameSecond) {
   EXPECT_THAT(made.probabilities, ElementsAre(1.0f));
   EXPECT_EQ(made.second, 2);
   EXPECT_NEAR(made.second_share, 1 / (1 + std::exp(1.0f)), 1e-6);
-  // Of equals the lowest id is first, then the next.
+  // The lowest id of equals is first, then the next.
   EXPECT_EQ(Make({1, 3, 3, 3}, seconds).second, 2);
   EXPECT_EQ(Make({1, 3, 3, 3}, seconds).second_share, 0.5f);
   EXPECT_EQ(Make({3, 1, 1}, seconds).second, 1);
   EXPECT_EQ(Make({3}, seconds).second, kNoToken);
   EXPECT_EQ(Make({1, 3, 2}, {.temperature = 0}).second, kNoToken);
-  // Of several ranges, in the same one, before it and behind it.
+  // There are several ranges: it is in the same one, before it or behind it.
   std::vector<float> many(10'000, -1);
   many[5000] = 3;
   EXPECT_EQ(Make(many, seconds).second, 0);

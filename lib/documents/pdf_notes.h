@@ -76,7 +76,7 @@ class PdfNotes {
   std::set<std::string> numbers_;
   std::set<std::string> raised_;
   std::set<std::string> references_;
-  // Those in the text of the page before, where no note had them.
+  // The references in the text of the page before, which no note there had.
   std::set<std::string> pending_;
   // True if the page or the column before had notes.
   bool went_on_ = false;

@@ -132,7 +132,7 @@ class KvFolder {
   struct Listed {
     std::string name;
     uint64_t bytes;
-    int64_t used_ns;  // of the Unix clock
+    int64_t used_ns;  // by the Unix clock
   };
   // The holder of a file's lock.
   enum class Holder { kNobody /* but we, now */, kAnother, kUnknown };

@@ -68,7 +68,7 @@ struct PolicyParams {
   static constexpr int kMostBranches = 16;
   static constexpr int kUsualBranches = 4;
   static constexpr double kBranchRatio = 64;
-  // That cost for kAdaptive, if it is given; else it follows from `costs`.
+  // The cost of a sweep for kAdaptive; absent: it follows from `costs`.
   std::optional<double> cost_ratio = {};
   // The view drafts the next block while a sweep checks one (DraftAhead).
   bool draft_ahead = false;
