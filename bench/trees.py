@@ -7,8 +7,8 @@
 The texts are those of triforce.py, 7,000 tokens and 28,000, for which SmolLM2's
 context is scaled (YaRN). First each number of branches runs without a link:
 tokens a sweep do not depend on one. Then it runs behind a simulated link whose
-sweep takes 100 draft steps, with the least memory that works, by turns with no
-branches: the ratio is of tokens a second. `in branches` is the share of the
+sweep takes --sweep draft steps, with the least memory that works, by turns with
+no branches: the ratio is of tokens a second. `in branches` is the share of the
 tokens that came from a branch. With --temp 0 a seed changes nothing: the text
 of each begins further on in the book.
 
@@ -30,7 +30,6 @@ COLUMNS = ["prompt", "view", "block", "branches", "tokens a sweep",
            "in branches", "acceptance"]
 TIMED = ["prompt", "branches", "sweep, draft steps", "device, MB",
          "tokens/s", "of no branches"]
-SWEEP = 100  # draft steps
 FURTHER = 150000  # letters, from the beginning of a text to that of the next
 
 
@@ -48,10 +47,10 @@ def count_row(prompt, view, gamma2, branches, runs):
             f"{runs.acceptance():.3f}"]
 
 
-def time_row(prompt, branches, device, rates, bases):
+def time_row(prompt, branches, sweep, device, rates, bases):
     """A row of the second table, for runs by turns with no branches."""
     ratio = statistics.median(r / b for r, b in zip(rates, bases))
-    return [f"{prompt:,}", str(branches), str(SWEEP), device,
+    return [f"{prompt:,}", str(branches), str(sweep), device,
             f"{statistics.median(rates):.1f}", f"{ratio:.2f}"]
 
 
@@ -79,6 +78,8 @@ def main():
     parser.add_argument("--branches", type=int, nargs="+",
                         default=[0, 2, 4, 8])
     parser.add_argument("--gamma2", type=int, nargs="+", default=[16, 24])
+    parser.add_argument("--sweep", type=int, default=100,
+                        help="draft steps that a sweep takes")
     parser.add_argument("--save", action="store_true")
     args = parser.parse_args()
     program = Program(args.tiercel)
@@ -104,7 +105,8 @@ def main():
                 print(counts[-1], flush=True)
         for length in args.timed:
             text, view = samples[length][0][0], view_of(length)
-            rate = text.prompt * KV_BYTES / (SWEEP * draft_step(text, view, []))
+            rate = text.prompt * KV_BYTES / (
+                args.sweep * draft_step(text, view, []))
 
             def timed(branches, sample):
                 device = text.device(
@@ -118,7 +120,7 @@ def main():
                 pairs = [(timed(branches, sample), timed(0, sample))
                          for sample in samples[length]]
                 times.append(time_row(
-                    text.prompt, branches,
+                    text.prompt, branches, args.sweep,
                     ", ".join(f"{one[1]:.0f}" for one in pairs[0]),
                     [one[0] for one, _ in pairs],
                     [base[0] for _, base in pairs]))

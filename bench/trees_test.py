@@ -33,7 +33,7 @@ class TreesTest(unittest.TestCase):
 
     def test_a_ratio_is_of_runs_by_turns(self):
         self.assertEqual(
-            trees.time_row(7022, 4, "3, 2", [10, 30, 20], [10, 20, 25]),
+            trees.time_row(7022, 4, 100, "3, 2", [10, 30, 20], [10, 20, 25]),
             ["7,022", "4", "100", "3, 2", "20.0", "1.00"])
 
     def test_the_program_has_the_fields(self):

@@ -61,8 +61,8 @@ struct PolicyParams {
   static constexpr int64_t kGamma2 = 16;
   // The most second choices for tokens of a block of the view's drafts, which
   // the same sweep checks (VerifyingDrafter). kAdaptive: kUsualBranches if a
-  // sweep costs kBranchRatio passes over the view or more, else none; about
-  // half as many only just pay for the passes that draft them.
+  // sweep costs kBranchRatio passes over the view or more, else none. Below
+  // about 40 they do not pay for the passes that draft them (doc/measured.md).
   int branches = 0;
   static constexpr int kAdaptive = -1;
   static constexpr int kMostBranches = 16;
