@@ -87,6 +87,14 @@ PdfBlock BlockOf(const pugi::xml_node& node) {
   return block;
 }
 
+// Returns true for a single word in the page's upper or lower margin.
+bool IsWordAtEdge(const PdfBlock& block, const PdfPage& page) {
+  constexpr float kEdge = 0.15F;  // share of the page's height
+  return block.lines.size() == 1 && block.lines[0].words.size() == 1 &&
+         (block.box.bottom < kEdge * page.height ||
+          block.box.top > (1 - kEdge) * page.height);
+}
+
 void AddItems(const pugi::xml_node& outline, int level,
               std::vector<PdfOutlineItem>* items) {
   if (level > kMaxOutlineDepth) return;
@@ -207,11 +215,12 @@ void PdfLayoutReader::ReadPage(std::string_view xml) {
     for (const pugi::xml_node& block_node : flow.children("block")) {
       PdfBlock block = BlockOf(block_node);
       if (block.lines.empty()) continue;
-      right = std::max(right, block.box.right);
+      // A page's number between two columns may be in the flow of one.
+      if (!IsWordAtEdge(block, page)) right = std::max(right, block.box.right);
       page.blocks.push_back(std::move(block));
     }
     for (size_t i = first; i < page.blocks.size(); ++i) {
-      page.blocks[i].column_right = right;
+      page.blocks[i].column_right = std::max(right, page.blocks[i].box.right);
     }
   }
   pages_.push_back(std::move(page));

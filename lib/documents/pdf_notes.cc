@@ -22,8 +22,8 @@ std::string_view NumberIn(std::string_view word) {
   return IsNoteNumber(number) ? number : std::string_view();
 }
 
-// Returns true if the narrower of two blocks has most of its width beside the
-// other.
+// Returns true if the narrower of two blocks has most of its width above or
+// below the other.
 bool AreInOneColumn(const PdfBox& a, const PdfBox& b) {
   const float common = std::min(a.right, b.right) - std::max(a.left, b.left);
   return common > std::min(a.right - a.left, b.right - b.left) / 2;

@@ -277,6 +277,18 @@ TEST(PdfTest, EachColumnHasNotesAtItsFoot) {
                 notes[1] + "\n");
 }
 
+TEST(PdfTest, APageNumberBetweenColumnsWidensNone) {
+  Lines page = {{267, 725, "12"}};
+  for (const int left : {60, 288}) {
+    for (int i = 0; i < 40; ++i) {
+      page.push_back({left, 700 - 12 * i, "the river went on to the old mill"});
+    }
+  }
+  const Document document = Good(ReadBytes(PdfOf({page})));
+  EXPECT_THAT(document.text, HasSubstr("old mill the river"));
+  EXPECT_THAT(document.text, Not(HasSubstr("mill\nthe")));
+}
+
 TEST(PdfTest, NotesOfSeveralPagesHaveTheirNumbers) {
   const auto page = [](const std::string& number,
                        const std::string& note) -> Lines {
