@@ -97,9 +97,10 @@ bool HasZipWithin(std::string_view bytes) {
 }
 
 // A file that was packed is whole, so that it is no PDF and no EPUB without
-// their marks, whatever its name says.
+// their marks, whatever its name says; so is one without bytes.
 Format FormatOf(const std::string& name, std::string_view bytes,
                 bool was_packed) {
+  if (bytes.empty()) return Format::kText;
   const std::string_view body = bytes.substr(FindByteOrderMark(bytes).bytes);
   if (StartsLikePdf(body) || (!was_packed && HasExtension(name, {".pdf"}))) {
     return Format::kPdf;

@@ -48,7 +48,9 @@ TEST_F(DocumentTest, PlainTextIsReadAsItIs) {
 }
 
 TEST_F(DocumentTest, AnEmptyFileIsAnEmptyText) {
-  EXPECT_EQ(Good(Read("a.txt", "")).text, "");
+  for (const char* name : {"a.txt", "a.epub", "a.pdf"}) {
+    EXPECT_EQ(Good(Read(name, "")).text, "") << name;
+  }
 }
 
 TEST_F(DocumentTest, ByteOrderMarksAreHonouredAndDropped) {
