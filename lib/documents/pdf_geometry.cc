@@ -1,38 +1,15 @@
 #include "lib/documents/pdf_geometry.h"
 
 #include <algorithm>
-#include <functional>
 #include <string>
 #include <unordered_set>
 #include <utility>
 
+#include "lib/documents/pdf_right_to_left.h"
 #include "lib/documents/unicode.h"
 
 namespace tiercel::document {
 namespace {
-
-void ForEachBox(PdfPage* page, const std::function<void(PdfBox*)>& change) {
-  for (PdfBlock& block : page->blocks) {
-    change(&block.box);
-    for (PdfLine& line : block.lines) {
-      change(&line.box);
-      for (PdfWord& word : line.words) change(&word.box);
-    }
-  }
-}
-
-// Sets the right edges of columns anew, from those of their blocks.
-void WidenColumns(PdfPage* page) {
-  for (PdfBlock& block : page->blocks) {
-    block.column_right = block.box.right;
-    for (const PdfBlock& other : page->blocks) {
-      if (other.box.left < block.box.right &&
-          other.box.right > block.box.left) {
-        block.column_right = std::max(block.column_right, other.box.right);
-      }
-    }
-  }
-}
 
 // ---- Turned text ----
 
@@ -88,121 +65,6 @@ void TurnBack(PdfPage* page) {
   page->width = direction == Direction::kLeft ? width : height;
   page->height = direction == Direction::kLeft ? height : width;
   WidenColumns(page);
-}
-
-// ---- Text from right to left ----
-
-// Counts the letters that are written from right to left, and others.
-struct Letters {
-  size_t right_to_left = 0;
-  size_t others = 0;
-  void Add(std::string_view text) {
-    for (const char32_t c : ToUtf32(text)) {
-      if (IsRightToLeft(c)) {
-        ++right_to_left;
-      } else if (IsLetter(c)) {
-        ++others;
-      }
-    }
-  }
-  bool IsRight() const { return right_to_left > others; }
-};
-
-bool HasRightToLeft(std::string_view text) {
-  const std::u32string letters = ToUtf32(text);
-  return std::any_of(letters.begin(), letters.end(), IsRightToLeft);
-}
-
-char32_t Mirrored(char32_t c) {
-  constexpr std::u32string_view kPairs = U"()[]{}<>«»‹›";
-  const size_t at = kPairs.find(c);
-  return at == std::u32string_view::npos ? c : kPairs[at ^ 1];
-}
-
-// Returns a word in the order in which it is read. Numbers and words of other
-// scripts within it have that order already.
-std::string Reversed(std::string_view word) {
-  std::u32string letters = ToUtf32(word);
-  std::reverse(letters.begin(), letters.end());
-  for (char32_t& c : letters) c = Mirrored(c);
-  const auto is_other = [](char32_t c) {
-    return IsDigit(c) || (IsLetter(c) && !IsRightToLeft(c));
-  };
-  for (auto begin = letters.begin(); begin != letters.end();) {
-    begin = std::find_if(begin, letters.end(), is_other);
-    auto end = begin;
-    // "1,990" and "a.b" are one run.
-    while (end != letters.end() &&
-           (is_other(*end) ||
-            (end + 1 != letters.end() && U'%' != *end && !IsLetter(*end) &&
-             is_other(*(end + 1)) && end != begin))) {
-      ++end;
-    }
-    std::reverse(begin, end);
-    begin = end;
-  }
-  return FromUtf32(WithoutPresentationForms(letters));
-}
-
-// Puts the words of a line, on a page that was mirrored, in the order in which
-// they are read. Words of other scripts side by side have theirs.
-void Reorder(PdfLine* line) {
-  std::vector<PdfWord>& words = line->words;
-  std::stable_sort(words.begin(), words.end(),
-                   [](const PdfWord& a, const PdfWord& b) {
-                     return a.box.left < b.box.left;
-                   });
-  for (size_t begin = 0; begin < words.size();) {
-    size_t end = begin;
-    while (end < words.size() && !HasRightToLeft(words[end].text)) ++end;
-    if (end == begin) {
-      words[begin].text = Reversed(words[begin].text);
-      ++begin;
-      continue;
-    }
-    const float left = words[begin].box.left;
-    const float right = words[end - 1].box.right;
-    std::reverse(words.begin() + static_cast<std::ptrdiff_t>(begin),
-                 words.begin() + static_cast<std::ptrdiff_t>(end));
-    for (size_t w = begin; w < end; ++w) {
-      const PdfBox old = words[w].box;
-      words[w].box.left = left + right - old.right;
-      words[w].box.right = left + right - old.left;
-    }
-    begin = end;
-  }
-}
-
-void ReadFromRight(PdfPage* page) {
-  Letters all;
-  for (const PdfBlock& block : page->blocks) {
-    for (const PdfLine& line : block.lines) {
-      for (const PdfWord& word : line.words) all.Add(word.text);
-    }
-  }
-  if (all.right_to_left == 0) return;
-  const bool is_mirrored = all.IsRight();
-  if (is_mirrored) {
-    ForEachBox(page, [&](PdfBox* box) {
-      const PdfBox old = *box;
-      box->left = page->width - old.right;
-      box->right = page->width - old.left;
-    });
-    WidenColumns(page);
-  }
-  for (PdfBlock& block : page->blocks) {
-    for (PdfLine& line : block.lines) {
-      Letters letters;
-      for (const PdfWord& word : line.words) letters.Add(word.text);
-      if (is_mirrored) {
-        Reorder(&line);
-      } else if (letters.right_to_left > 0) {
-        for (PdfWord& word : line.words) {
-          if (HasRightToLeft(word.text)) word.text = Reversed(word.text);
-        }
-      }
-    }
-  }
 }
 
 // ---- Drop caps ----

@@ -11,8 +11,8 @@ namespace tiercel::document {
 // left to right and from top to bottom:
 //
 //   turned text (a table on its side) is turned back;
-//   lines in Hebrew or Arabic, whose letters stand in the order of their
-//   places, get the order in which they are read, and their page is mirrored;
+//   lines in Hebrew or Arabic get the order in which they are read
+//   (ReadFromRight);
 //   a large letter over several lines (a drop cap) joins the word it begins;
 //   a raised number that stands alone joins the line that it begins.
 void StraightenPages(std::vector<PdfPage>* pages);

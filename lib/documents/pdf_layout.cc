@@ -116,6 +116,28 @@ void AddItems(const pugi::xml_node& outline, int level,
 
 }  // namespace
 
+void ForEachBox(PdfPage* page, const std::function<void(PdfBox*)>& change) {
+  for (PdfBlock& block : page->blocks) {
+    change(&block.box);
+    for (PdfLine& line : block.lines) {
+      change(&line.box);
+      for (PdfWord& word : line.words) change(&word.box);
+    }
+  }
+}
+
+void WidenColumns(PdfPage* page) {
+  for (PdfBlock& block : page->blocks) {
+    block.column_right = block.box.right;
+    for (const PdfBlock& other : page->blocks) {
+      if (other.box.left < block.box.right &&
+          other.box.right > block.box.left) {
+        block.column_right = std::max(block.column_right, other.box.right);
+      }
+    }
+  }
+}
+
 float LetterHeight(const PdfLine& line) {
   Sizes sizes;
   sizes.Add(line);

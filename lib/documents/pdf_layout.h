@@ -1,6 +1,7 @@
 #ifndef TIERCEL_LIB_DOCUMENTS_PDF_LAYOUT_H_
 #define TIERCEL_LIB_DOCUMENTS_PDF_LAYOUT_H_
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -39,6 +40,11 @@ struct PdfPage {
   float height;
   std::vector<PdfBlock> blocks;
 };
+
+// Calls `change` with every box of a page.
+void ForEachBox(PdfPage* page, const std::function<void(PdfBox*)>& change);
+// Sets the right edges of columns anew, from those of their blocks.
+void WidenColumns(PdfPage* page);
 
 // The usual height of the letters of a line, and of all pages.
 float LetterHeight(const PdfLine& line);

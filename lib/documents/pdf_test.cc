@@ -606,6 +606,21 @@ TEST(PdfGeometryTest, LinesFromRightToLeftGetTheOrderOfReading) {
       Straightened(PageOfWords({{"the", "word", "םולש", "means", "peace"}},
                                {20, 0}, {0, 20})),
       ElementsAre("the word שלום means peace"));
+  // Several go from right to left there, and their brackets around them.
+  EXPECT_THAT(Straightened(PageOfWords(
+                  {{"see", "the", "(תנשב", "-", "תיבה)", "and", "it", "all"}},
+                  {20, 0}, {0, 20})),
+              ElementsAre("see the (הבית - בשנת) and it all"));
+  // A line of it on a page of others is read from its right. Its brackets may
+  // be given as they are meant, and not as they look.
+  const std::vector<std::string> english = {"a",       "page",  "of",
+                                            "English", "words", "here"};
+  EXPECT_THAT(
+      Straightened(PageOfWords(
+          {english, {".ריעב", "Windows", "95", ",)1990", "תנשב(", "תיבה"}},
+          {20, 0}, {0, 20})),
+      ElementsAre("a page of English words here",
+                  "הבית (בשנת 1990), Windows 95 בעיר."));
   // Arabic letters in their printed forms.
   EXPECT_THAT(
       Straightened(PageOfWords({{"\uFEAE\uFEE4\uFED7"}}, {20, 0}, {0, 20})),

@@ -1,0 +1,257 @@
+#include "lib/documents/pdf_right_to_left.h"
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "lib/documents/unicode.h"
+
+namespace tiercel::document {
+namespace {
+
+// Counts the letters that are written from right to left, and others.
+struct Letters {
+  size_t right_to_left = 0;
+  size_t others = 0;
+  void Add(std::string_view text) {
+    for (const char32_t c : ToUtf32(text)) {
+      if (IsRightToLeft(c)) {
+        ++right_to_left;
+      } else if (IsLetter(c)) {
+        ++others;
+      }
+    }
+  }
+  bool IsRight() const { return right_to_left > others; }
+};
+
+bool HasRightToLeft(std::string_view text) {
+  const std::u32string letters = ToUtf32(text);
+  return std::any_of(letters.begin(), letters.end(), IsRightToLeft);
+}
+
+bool HasLetters(std::string_view text) {
+  const std::u32string letters = ToUtf32(text);
+  return std::any_of(letters.begin(), letters.end(), IsLetter);
+}
+
+bool IsNumber(std::string_view text) {
+  const std::u32string signs = ToUtf32(text);
+  return std::all_of(signs.begin(), signs.end(), IsDigit);
+}
+
+constexpr std::u32string_view kBrackets = U"()[]{}<>«»‹›";
+
+std::u32string Mirrored(std::u32string text) {
+  for (char32_t& c : text) {
+    const size_t at = kBrackets.find(c);
+    if (at != std::u32string_view::npos) c = kBrackets[at ^ 1];
+  }
+  return text;
+}
+
+// The number of brackets that are opened and closed again.
+size_t BracketPairs(std::u32string_view brackets) {
+  std::u32string open;
+  size_t pairs = 0;
+  for (const char32_t c : brackets) {
+    const size_t at = kBrackets.find(c);
+    if (at % 2 == 0) {
+      open += kBrackets[at + 1];
+    } else if (!open.empty() && open.back() == c) {
+      open.pop_back();
+      ++pairs;
+    }
+  }
+  return pairs;
+}
+
+// Puts the lines of a page that have letters of Hebrew or Arabic into the order
+// in which they are read.
+class FromRight {
+ public:
+  // `mirrors`: brackets are given as they look, not as they are meant; which of
+  // both depends on the program that made the file.
+  explicit FromRight(bool mirrors) : mirrors_(mirrors) {}
+
+  void Read(PdfPage* page) {
+    Letters all;
+    for (const PdfBlock& block : page->blocks) {
+      for (const PdfLine& line : block.lines) {
+        for (const PdfWord& word : line.words) all.Add(word.text);
+      }
+    }
+    const bool is_mirrored = all.IsRight();
+    if (is_mirrored) {
+      ForEachBox(page, [&](PdfBox* box) {
+        const PdfBox old = *box;
+        box->left = page->width - old.right;
+        box->right = page->width - old.left;
+      });
+      WidenColumns(page);
+    }
+    for (PdfBlock& block : page->blocks) {
+      for (PdfLine& line : block.lines) {
+        if (is_mirrored) {
+          Reorder(&line.words);
+        } else {
+          ReorderRuns(&line.words);
+        }
+      }
+    }
+  }
+
+  // The brackets of the words whose letters were reversed, in their order.
+  const std::u32string& brackets() const { return brackets_; }
+
+ private:
+  using Word = std::vector<PdfWord>::iterator;
+
+  // Returns a word in the order in which it is read. Numbers and words of other
+  // scripts within it have that order already.
+  std::string Reversed(std::string_view word) {
+    std::u32string letters = ToUtf32(word);
+    std::reverse(letters.begin(), letters.end());
+    if (mirrors_) letters = Mirrored(std::move(letters));
+    for (const char32_t c : letters) {
+      if (kBrackets.find(c) != std::u32string_view::npos) brackets_ += c;
+    }
+    const auto is_other = [](char32_t c) {
+      return IsDigit(c) || (IsLetter(c) && !IsRightToLeft(c));
+    };
+    for (auto begin = letters.begin(); begin != letters.end();) {
+      begin = std::find_if(begin, letters.end(), is_other);
+      auto end = begin;
+      // "1,990" and "a.b" are one run.
+      while (end != letters.end() &&
+             (is_other(*end) ||
+              (end + 1 != letters.end() && U'%' != *end && !IsLetter(*end) &&
+               is_other(*(end + 1)) && end != begin))) {
+        ++end;
+      }
+      std::reverse(begin, end);
+      begin = end;
+    }
+    return FromUtf32(WithoutPresentationForms(letters));
+  }
+
+  // Puts words whose boxes were mirrored in the order in which they are read.
+  // Words of other scripts side by side have theirs, with the numbers beside
+  // them.
+  void Reorder(std::vector<PdfWord>* words) {
+    std::stable_sort(words->begin(), words->end(),
+                     [](const PdfWord& a, const PdfWord& b) {
+                       return a.box.left < b.box.left;
+                     });
+    for (auto word = words->begin(); word != words->end();) {
+      const Word end = EndOfOthers(word, words->end());
+      if (end == word) {
+        word->text = Reversed(word->text);
+        ++word;
+        continue;
+      }
+      std::reverse(word, end);
+      Mirror(word, end);
+      word = end;
+    }
+  }
+
+  // Reorders the words of a line that is read from right to left, or the runs
+  // of such words in one that is not.
+  void ReorderRuns(std::vector<PdfWord>* words) {
+    Letters letters;
+    for (const PdfWord& word : *words) letters.Add(word.text);
+    if (letters.right_to_left == 0) return;
+    std::vector<PdfWord> run;
+    for (auto begin = words->begin(); begin != words->end();) {
+      auto end =
+          letters.IsRight() ? words->end() : EndOfRun(begin, words->end());
+      if (end == begin) {
+        ++begin;
+        continue;
+      }
+      Mirror(begin, end);
+      run.assign(begin, end);
+      Reorder(&run);
+      std::copy(run.begin(), run.end(), begin);
+      begin = end;
+    }
+  }
+
+  // The end of the run of words from right to left that begins with `begin`;
+  // signs between them are a part of it. `begin`: none begins there.
+  static Word EndOfRun(Word begin, Word end) {
+    Word last = begin;
+    for (Word word = begin; word != end; ++word) {
+      if (HasRightToLeft(word->text)) {
+        last = word + 1;
+      } else if (word == begin || HasLetters(word->text)) {
+        break;
+      }
+    }
+    return last;
+  }
+
+  // The end of the run of words of other scripts, and of numbers beside them,
+  // that begins with `begin`; `begin`: none begins there.
+  static Word EndOfOthers(Word begin, Word end) {
+    Word last = begin;
+    bool has_letters = false;
+    for (Word word = begin; word != end; ++word) {
+      if (HasRightToLeft(word->text)) break;
+      const bool letters = HasLetters(word->text);
+      if (!letters && !IsNumber(word->text) && word == begin) break;
+      has_letters = has_letters || letters;
+      if (letters || IsNumber(word->text)) last = word + 1;
+    }
+    return has_letters ? last : begin;
+  }
+
+  // Mirrors the boxes of words within the room that they take.
+  static void Mirror(Word begin, Word end) {
+    if (begin == end) return;
+    float left = begin->box.left;
+    float right = begin->box.right;
+    for (Word word = begin; word != end; ++word) {
+      left = std::min(left, word->box.left);
+      right = std::max(right, word->box.right);
+    }
+    for (Word word = begin; word != end; ++word) {
+      const PdfBox old = word->box;
+      word->box.left = left + right - old.right;
+      word->box.right = left + right - old.left;
+    }
+  }
+
+  const bool mirrors_;
+  std::u32string brackets_;
+};
+
+}  // namespace
+
+void ReadFromRight(PdfPage* page) {
+  const bool any = std::any_of(
+      page->blocks.begin(), page->blocks.end(), [](const PdfBlock& block) {
+        return std::any_of(
+            block.lines.begin(), block.lines.end(), [](const PdfLine& line) {
+              return std::any_of(line.words.begin(), line.words.end(),
+                                 [](const PdfWord& word) {
+                                   return HasRightToLeft(word.text);
+                                 });
+            });
+      });
+  if (!any) return;
+  PdfPage as_meant = *page;
+  FromRight plain(/*mirrors=*/false);
+  plain.Read(&as_meant);
+  if (BracketPairs(plain.brackets()) >
+      BracketPairs(Mirrored(plain.brackets()))) {
+    *page = std::move(as_meant);
+  } else {
+    FromRight(/*mirrors=*/true).Read(page);
+  }
+}
+
+}  // namespace tiercel::document
