@@ -121,18 +121,30 @@ class FromRight {
     const auto is_other = [](char32_t c) {
       return IsDigit(c) || (IsLetter(c) && !IsRightToLeft(c));
     };
-    for (auto begin = letters.begin(); begin != letters.end();) {
-      begin = std::find_if(begin, letters.end(), is_other);
+    // Signs of a number: U+00B0 is the degree, U+2030 per mille.
+    const auto is_unit = [](char32_t c) {
+      constexpr std::u32string_view kUnits = U"#$%£¥€\u00B0\u2030";
+      return kUnits.find(c) != std::u32string_view::npos;
+    };
+    auto done = letters.begin();
+    while (done != letters.end()) {
+      auto begin = std::find_if(done, letters.end(), is_other);
       auto end = begin;
       // "1,990" and "a.b" are one run.
       while (end != letters.end() &&
              (is_other(*end) ||
-              (end + 1 != letters.end() && U'%' != *end && !IsLetter(*end) &&
+              (end + 1 != letters.end() && !is_unit(*end) && !IsLetter(*end) &&
                is_other(*(end + 1)) && end != begin))) {
         ++end;
       }
+      if (begin != end && IsDigit(*begin)) {
+        while (begin != done && is_unit(*(begin - 1))) --begin;
+      }
+      if (begin != end && IsDigit(*(end - 1))) {
+        while (end != letters.end() && is_unit(*end)) ++end;
+      }
       std::reverse(begin, end);
-      begin = end;
+      done = end;
     }
     return FromUtf32(WithoutPresentationForms(letters));
   }

@@ -606,6 +606,10 @@ TEST(PdfGeometryTest, LinesFromRightToLeftGetTheOrderOfReading) {
       Straightened(PageOfWords({{"the", "word", "םולש", "means", "peace"}},
                                {20, 0}, {0, 20})),
       ElementsAre("the word שלום means peace"));
+  // A number keeps its signs.
+  EXPECT_THAT(Straightened(PageOfWords({{"12.5%", ",$30", "50%-ב", "ריעב"}},
+                                       {20, 0}, {0, 20})),
+              ElementsAre("בעיר ב-50% $30, 12.5%"));
   // Several go from right to left there, and their brackets around them.
   EXPECT_THAT(Straightened(PageOfWords(
                   {{"see", "the", "(תנשב", "-", "תיבה)", "and", "it", "all"}},
