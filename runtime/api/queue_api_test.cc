@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -225,6 +226,31 @@ TEST_F(QueueApiTest, OtherSessionsGoOnBesideIt) {
   EXPECT_GT(person.ids.size(), 0u);
   // Now it is free.
   tiercel_session_free(Fork(person.session));
+}
+
+// A call that comes while the last entry of a text ends, and sessions that were
+// freed are deleted, waits for that.
+TEST_F(QueueApiTest, NoCallIsRefusedWhileItEnds) {
+  MakeQueue(1);
+  tiercel_session* const other = Fork(session_);
+  for (int i = 0; i < 150; ++i) {
+    std::vector<tiercel_session*> freed;
+    for (int k = 0; k < 8; ++k) freed.push_back(Fork(other));
+    Person& person = Ask(" Then", 1);
+    person.pauses = true;
+    Add(person);
+    while (person.given == 0) std::this_thread::yield();
+    for (tiercel_session* const fork : freed) tiercel_session_free(fork);
+    const auto begin = std::chrono::steady_clock::now();
+    person.pauses = false;
+    while (std::chrono::steady_clock::now() <
+           begin + std::chrono::microseconds(4 * i)) {
+    }
+    ASSERT_EQ(tiercel_session_truncate(other, 1, &error_), TIERCEL_OK)
+        << i << ": " << error_.message;
+    Wait();
+  }
+  tiercel_session_free(other);
 }
 
 // A call that has the turn at one text may use another in its callbacks.

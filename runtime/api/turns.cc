@@ -156,11 +156,12 @@ bool Turns::TakeBack() {
 }
 
 void Turns::EndQueue() {
-  {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    queue_ = std::thread::id();
-  }
-  End();
+  std::unique_lock<std::mutex> lock(mutex_);
+  // A call that comes meanwhile waits for the queue, and is not refused.
+  DeleteFreed(lock);
+  queue_ = std::thread::id();
+  taken_ = false;
+  changed_.notify_all();
 }
 
 void Turns::DeleteFreed(std::unique_lock<std::mutex>& lock) {
