@@ -196,8 +196,8 @@ class Distributions {
            logits;
   }
 
-  // Likewise of the others than `id`, which has the greatest; `id`: there are
-  // none.
+  // The token with the greatest logit of a row but for `id`, which has the
+  // greatest of all, the lowest id of equals; `id`: the row has no other.
   int64_t GreatestBeside(int64_t row, int64_t id) const {
     const auto first = greatest_.begin() + row * row_ranges_;
     const float* const logits = logits_ + row * p_.vocab;

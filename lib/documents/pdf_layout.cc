@@ -167,6 +167,10 @@ bool IsRaised(const PdfWord& word, const PdfLine& line) {
          word.box.bottom < line.box.bottom - kAbove * line.box.height();
 }
 
+bool IsRaisedNumber(const PdfWord& word, const PdfLine& line) {
+  return IsNoteNumber(word.text) && IsRaised(word, line);
+}
+
 bool EndsSentence(const PdfLine& line) {
   const std::string_view text = line.words.back().text;
   const size_t end = text.find_last_not_of("\"')]”’»");

@@ -55,6 +55,9 @@ bool IsNoteNumber(std::string_view text);
 // Returns true for a word of the line that is smaller than others, and above
 // their feet.
 bool IsRaised(const PdfWord& word, const PdfLine& line);
+// Returns true for a number of a note that is raised: it refers to one, or
+// begins it.
+bool IsRaisedNumber(const PdfWord& word, const PdfLine& line);
 // Returns true for a line that ends with the end of a sentence.
 bool EndsSentence(const PdfLine& line);
 

@@ -111,7 +111,7 @@ std::vector<PdfNotes::Column> PdfNotes::FeetOf(const PdfPage& page) const {
 bool PdfNotes::BeginsNote(const PdfLine& line) const {
   const PdfWord& first = line.words.front();
   if (line.words.size() < 2) return false;
-  if (IsNoteNumber(first.text) && IsRaised(first, line)) return true;
+  if (IsRaisedNumber(first, line)) return true;
   const std::string number(NumberIn(first.text));
   return raised_.count(number) > 0 || pending_.count(number) > 0;
 }
@@ -125,7 +125,7 @@ const PdfLine* PdfNotes::FirstNote(const PdfBlock& block) const {
 
 bool PdfNotes::IsReference(const PdfLine& line, size_t word) const {
   const PdfWord& number = line.words[word];
-  return word > 0 && IsNoteNumber(number.text) && IsRaised(number, line) &&
+  return word > 0 && IsRaisedNumber(number, line) &&
          numbers_.count(number.text) > 0;
 }
 
@@ -172,7 +172,7 @@ void PdfNotes::AddPage(const PdfPage& page) {
     for (const PdfLine& line : block.lines) {
       for (size_t w = 1; w < line.words.size(); ++w) {
         const PdfWord& word = line.words[w];
-        if (!IsNoteNumber(word.text) || !IsRaised(word, line)) continue;
+        if (!IsRaisedNumber(word, line)) continue;
         raised_.insert(word.text);
         if (!IsSmall(block)) references_.insert(word.text);
       }

@@ -27,6 +27,23 @@ struct Letters {
   bool IsRight() const { return right_to_left > others; }
 };
 
+Letters LettersOf(const PdfPage& page) {
+  Letters letters;
+  for (const PdfBlock& block : page.blocks) {
+    for (const PdfLine& line : block.lines) {
+      for (const PdfWord& word : line.words) letters.Add(word.text);
+    }
+  }
+  return letters;
+}
+
+// Mirrors a box within the room from `left` to `right`.
+void MirrorBox(float left, float right, PdfBox* box) {
+  const PdfBox old = *box;
+  box->left = left + right - old.right;
+  box->right = left + right - old.left;
+}
+
 bool HasRightToLeft(std::string_view text) {
   const std::u32string letters = ToUtf32(text);
   return std::any_of(letters.begin(), letters.end(), IsRightToLeft);
@@ -76,20 +93,10 @@ class FromRight {
   // both depends on the program that made the file.
   explicit FromRight(bool mirrors) : mirrors_(mirrors) {}
 
-  void Read(PdfPage* page) {
-    Letters all;
-    for (const PdfBlock& block : page->blocks) {
-      for (const PdfLine& line : block.lines) {
-        for (const PdfWord& word : line.words) all.Add(word.text);
-      }
-    }
-    const bool is_mirrored = all.IsRight();
+  // `is_mirrored`: most letters of the page are read from right to left.
+  void Read(bool is_mirrored, PdfPage* page) {
     if (is_mirrored) {
-      ForEachBox(page, [&](PdfBox* box) {
-        const PdfBox old = *box;
-        box->left = page->width - old.right;
-        box->right = page->width - old.left;
-      });
+      ForEachBox(page, [&](PdfBox* box) { MirrorBox(0, page->width, box); });
       WidenColumns(page);
     }
     for (PdfBlock& block : page->blocks) {
@@ -231,9 +238,7 @@ class FromRight {
       right = std::max(right, word->box.right);
     }
     for (Word word = begin; word != end; ++word) {
-      const PdfBox old = word->box;
-      word->box.left = left + right - old.right;
-      word->box.right = left + right - old.left;
+      MirrorBox(left, right, &word->box);
     }
   }
 
@@ -244,25 +249,16 @@ class FromRight {
 }  // namespace
 
 void ReadFromRight(PdfPage* page) {
-  const bool any = std::any_of(
-      page->blocks.begin(), page->blocks.end(), [](const PdfBlock& block) {
-        return std::any_of(
-            block.lines.begin(), block.lines.end(), [](const PdfLine& line) {
-              return std::any_of(line.words.begin(), line.words.end(),
-                                 [](const PdfWord& word) {
-                                   return HasRightToLeft(word.text);
-                                 });
-            });
-      });
-  if (!any) return;
+  const Letters letters = LettersOf(*page);
+  if (letters.right_to_left == 0) return;
   PdfPage as_meant = *page;
   FromRight plain(/*mirrors=*/false);
-  plain.Read(&as_meant);
+  plain.Read(letters.IsRight(), &as_meant);
   if (BracketPairs(plain.brackets()) >
       BracketPairs(Mirrored(plain.brackets()))) {
     *page = std::move(as_meant);
   } else {
-    FromRight(/*mirrors=*/true).Read(page);
+    FromRight(/*mirrors=*/true).Read(letters.IsRight(), page);
   }
 }
 

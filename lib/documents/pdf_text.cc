@@ -210,8 +210,7 @@ class PdfWriter {
   // Returns true for a raised number that stands apart from the word before it:
   // it is that of a verse, and no part of the word behind it.
   static bool IsVerseNumber(const PdfLine& line, size_t word) {
-    const PdfWord& number = line.words[word];
-    return IsNoteNumber(number.text) && IsRaised(number, line) &&
+    return IsRaisedNumber(line.words[word], line) &&
            (word == 0 || IsApart(line, word));
   }
 

@@ -181,9 +181,8 @@ TEST_F(CostRatioTest, OfALongTextIsMore) {
 TEST_F(CostRatioTest, BranchesAreThereOverALongText) {
   constexpr RetrievalSize kSmallest = {
       .chunk = 8, .budget = 8, .sink = 8, .window = 1};
-  KeptRates kept;
-  kept.costs = kNoPositions;
-  kept.costs.step_position_s = 1e6;
+  Rates costs = kNoPositions;
+  costs.step_position_s = 1e6;
   for (const auto& [length, branches] : {std::pair(700, 0), {1000, 4}}) {
     const auto session = Session::Create(*model_, {.retrieval = kSmallest});
     ASSERT_TRUE(session.ok()) << session.status();
@@ -191,7 +190,7 @@ TEST_F(CostRatioTest, BranchesAreThereOverALongText) {
     ASSERT_TRUE((*session)->Append(ids.data(), ids.size()).ok());
     PolicyParams params = {.policy = PolicyNamed("triforce"),
                            .branches = PolicyParams::kAdaptive,
-                           .costs = kept.costs};
+                           .costs = costs};
     // 701 positions against the view's 17 give 32 after rounding, 1,001 64.
     EXPECT_EQ((PolicyParts{**session, params, nullptr, {}}.Branches()),
               branches);

@@ -30,13 +30,10 @@ DraftLength PolicyParts::Length(
 
 int PolicyParts::Branches() const {
   if (params.branches != PolicyParams::kAdaptive) return params.branches;
-  double ratio = DraftLength::kUsualRatio;
-  if (params.cost_ratio.has_value()) {
-    ratio = *params.cost_ratio;
-  } else if (params.costs.has_value()) {
-    ratio = Rounded(
-        DraftCosts(session, proposer, *params.costs).SweepInViewPasses());
-  }
+  const double ratio =
+      Length(DraftLength::Adaptive(params.cost_ratio), PolicyParams::kGamma2,
+             &DraftCosts::SweepInViewPasses)
+          .cost_ratio();
   return ratio < PolicyParams::kBranchRatio ? 0 : PolicyParams::kUsualBranches;
 }
 
