@@ -11,14 +11,13 @@
 #include "lib/documents/encoding.h"
 #include "lib/documents/error.h"
 #include "lib/documents/file.h"
-#include "lib/documents/outline.h"
 #include "lib/documents/pdf_geometry.h"
+#include "lib/documents/pdf_headings.h"
 #include "lib/documents/pdf_labels.h"
 #include "lib/documents/pdf_layout.h"
 #include "lib/documents/pdf_margins.h"
 #include "lib/documents/pdf_sections.h"
 #include "lib/documents/pdf_text.h"
-#include "lib/documents/plain_text.h"
 #include "lib/documents/text_writer.h"
 
 namespace tiercel::document {
@@ -186,13 +185,14 @@ Result ReadPdf(const std::string& name, const std::string& bytes) {
     if (item.level == 1 && item.page.has_value()) chapters.insert(*item.page);
   }
   StraightenPages(&pages);
-  std::vector<std::string> numbers = DropMargins(&pages);
+  std::vector<std::string> numbers = DropMargins(outline, &pages);
   std::vector<std::string> labels = PdfPageLabels(bytes, pages.size());
   if (!labels.empty()) numbers = std::move(labels);
-  WritePdfText(pages, numbers, chapters, &document);
-  document.sections = outline.size() > 1
-                          ? LocateOutline(outline, &document)
-                          : SectionsOf(FindHeadings(document.text));
+  const std::vector<PdfLargeLine> large =
+      WritePdfText(pages, numbers, chapters, &document);
+  std::vector<Section> located;
+  if (outline.size() > 1) located = LocateOutline(outline, &document);
+  document.sections = BestPdfSections(large, std::move(located), &document);
   return document;
 }
 

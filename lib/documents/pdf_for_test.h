@@ -13,6 +13,7 @@ struct PdfTestLine {
   int bottom;
   std::string text;  // ASCII, without parentheses
   double size = 10;
+  bool is_turned = false;  // it goes up the page
 };
 
 struct PdfTestItem {
@@ -35,8 +36,9 @@ inline std::string PdfOf(const std::vector<std::vector<PdfTestLine>>& pages,
     std::string content;
     for (const PdfTestLine& line : lines) {
       content += "BT /F " + std::to_string(line.size) + " Tf " +
+                 (line.is_turned ? "0 1 -1 0 " : "1 0 0 1 ") +
                  std::to_string(line.left) + " " + std::to_string(line.bottom) +
-                 " Td (" + line.text + ") Tj ET\n";
+                 " Tm (" + line.text + ") Tj ET\n";
     }
     objects.push_back("<< /Length " + std::to_string(content.size()) +
                       " >>\nstream\n" + content + "endstream");

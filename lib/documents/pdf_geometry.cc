@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <string>
+#include <unordered_map>
 #include <unordered_set>
 #include <utility>
 
+#include "lib/documents/pdf_line_numbers.h"
 #include "lib/documents/pdf_right_to_left.h"
 #include "lib/documents/unicode.h"
 
@@ -65,6 +67,82 @@ void TurnBack(PdfPage* page) {
   page->width = direction == Direction::kLeft ? width : height;
   page->height = direction == Direction::kLeft ? height : width;
   WidenColumns(page);
+}
+
+// ---- Turned lines ----
+
+// The margins of a page may have lines that are turned. A word of fewer letters
+// may be higher than it is wide.
+bool IsTurned(const PdfLine& line) {
+  constexpr size_t kFewBytes = 3;
+  constexpr float kTurned = 1.5F;  // height of a word, to its width
+  size_t num_bytes = 0;
+  size_t num_turned = 0;
+  for (const PdfWord& word : line.words) {
+    if (word.text.size() < kFewBytes) continue;
+    num_bytes += word.text.size();
+    if (word.box.height() > kTurned * (word.box.right - word.box.left)) {
+      num_turned += word.text.size();
+    }
+  }
+  return num_turned * 2 > num_bytes;
+}
+
+// Lays the words of a turned line out from left to right.
+void LayDown(PdfLine* line) {
+  const PdfBox old = line->box;
+  const bool goes_down =
+      line->words.front().box.top < line->words.back().box.top;
+  const auto turn = [&](PdfBox* box) {
+    const float begin =
+        old.left + (goes_down ? box->top - old.top : old.bottom - box->bottom);
+    *box = {begin, old.top, begin + box->height(),
+            old.top + box->right - box->left};
+  };
+  turn(&line->box);
+  for (PdfWord& word : line->words) turn(&word.box);
+}
+
+std::string TurnedKey(const PdfLine& line) {
+  std::string key;
+  for (const PdfWord& word : line.words) {
+    for (const char c : word.text) key += c >= '0' && c <= '9' ? '0' : c;
+    key += ' ';
+  }
+  return key;
+}
+
+// Drops turned lines that stand, but for their numbers, on three pages or more,
+// and lays the others down.
+void LayTurnedLines(std::vector<PdfPage>* pages) {
+  constexpr size_t kManyPages = 3;
+  std::unordered_map<std::string, size_t> counts;
+  const auto for_each_turned = [&](const auto& act) {
+    for (PdfPage& page : *pages) {
+      for (PdfBlock& block : page.blocks) {
+        for (PdfLine& line : block.lines) {
+          if (IsTurned(line)) act(&line);
+        }
+      }
+    }
+  };
+  for_each_turned([&](PdfLine* line) { ++counts[TurnedKey(*line)]; });
+  if (counts.empty()) return;
+  for_each_turned([&](PdfLine* line) {
+    if (counts[TurnedKey(*line)] >= kManyPages) {
+      line->words.clear();
+    } else {
+      LayDown(line);
+    }
+  });
+  for (PdfPage& page : *pages) {
+    for (PdfBlock& block : page.blocks) {
+      std::erase_if(block.lines,
+                    [](const PdfLine& line) { return line.words.empty(); });
+    }
+    std::erase_if(page.blocks,
+                  [](const PdfBlock& block) { return block.lines.empty(); });
+  }
 }
 
 // ---- Drop caps ----
@@ -207,8 +285,10 @@ void JoinRaisedNumbers(PdfPage* page) {
 }  // namespace
 
 void StraightenPages(std::vector<PdfPage>* pages) {
+  for (PdfPage& page : *pages) TurnBack(&page);
+  LayTurnedLines(pages);
+  DropLineNumbers(pages);
   for (PdfPage& page : *pages) {
-    TurnBack(&page);
     ReadFromRight(&page);
     JoinDropCaps(&page);
     JoinRaisedNumbers(&page);

@@ -10,7 +10,9 @@ namespace tiercel::document {
 // Puts the boxes of each page as its reader sees them, so that text goes from
 // left to right and from top to bottom:
 //
-//   turned text (a table on its side) is turned back;
+//   turned text (a table on its side) is turned back, and so is a turned line
+//   at the edge of a page, unless three pages have it: then it is left out;
+//   numbers that count lines are left out (DropLineNumbers);
 //   lines in Hebrew or Arabic get the order in which they are read
 //   (ReadFromRight);
 //   a large letter over several lines (a drop cap) joins the word it begins;

@@ -5,6 +5,7 @@
 #include <limits>
 #include <map>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "lib/documents/labels.h"
@@ -15,10 +16,13 @@ namespace {
 
 enum class Edge { kTop, kBottom };
 
-constexpr float kEdgeShare = 0.15F;  // share of a page's height
-constexpr float kSameHeight = 3.0F;  // points
-constexpr float kApart = 1.1F;       // share of a line's height
-constexpr size_t kMaxRowLines = 16;  // lines at one height of a margin
+constexpr float kEdgeShare = 0.15F;   // share of a page's height
+constexpr float kSameHeight = 3.0F;   // points
+constexpr float kNearHeight = 12.0F;  // points: scanned pages are not even
+constexpr float kApart = 1.1F;        // share of a line's height
+constexpr float kFar = 1.3F;          // share of the gap between lines of text
+constexpr float kTitle = 1.2F;        // share of the height of usual letters
+constexpr size_t kMaxRowLines = 16;   // lines at one height of a margin
 constexpr size_t kMinPages = 3;
 constexpr size_t kNearPages = 4;  // on either side: heads may alternate
 
@@ -30,12 +34,28 @@ struct LineRef {
 // The lines at one height at an edge of a page.
 struct Row {
   bool is_apart = false;  // from the text, by a gap
+  bool is_far = false;    // by a larger gap than lines of text have
   float top = 0;
   std::vector<LineRef> lines;
 };
 
 const PdfLine& LineAt(const PdfPage& page, const LineRef& ref) {
   return page.blocks[ref.block].lines[ref.line];
+}
+
+// Returns the usual gap between lines of a page; 0 if it has none.
+float LineGap(const PdfPage& page) {
+  std::vector<float> gaps;
+  for (const PdfBlock& block : page.blocks) {
+    for (size_t l = 1; l < block.lines.size(); ++l) {
+      gaps.push_back(block.lines[l].box.top - block.lines[l - 1].box.bottom);
+    }
+  }
+  if (gaps.empty()) return 0;
+  const auto middle =
+      gaps.begin() + static_cast<std::ptrdiff_t>(gaps.size() / 2);
+  std::nth_element(gaps.begin(), middle, gaps.end());
+  return *middle;
 }
 
 // Returns the outermost row at an edge; it has no lines if none is near the
@@ -73,6 +93,7 @@ Row OutermostRow(const PdfPage& page, Edge edge) {
   }
   if (row.lines.size() > kMaxRowLines) return {};
   row.is_apart = gap >= kApart * outermost->height();
+  row.is_far = row.is_apart && gap >= kFar * LineGap(page);
   return row;
 }
 
@@ -101,19 +122,34 @@ bool HasWords(const PdfLine& line) {
                      });
 }
 
+// Returns the first and the last word of a line that are no punctuation: 1 in
+// "- 1 -".
+std::pair<size_t, size_t> OuterWords(const PdfLine& line) {
+  const auto is_mark = [&](size_t w) {
+    return Unpunctuated(line.words[w].text).empty();
+  };
+  size_t first = 0;
+  size_t last = line.words.size() - 1;
+  while (first < last && is_mark(first)) ++first;
+  while (first < last && is_mark(last)) --last;
+  return {first, last};
+}
+
 // A page's number at either end of a row. A line of other words that is not
 // apart from the text is a heading ("Psalm 23"), which has none.
 struct NumberInRow {
   std::string text;
   int value;
+  float top;
 };
 std::vector<NumberInRow> NumbersIn(const PdfPage& page, const Row& row) {
   std::vector<NumberInRow> numbers;
   for (const LineRef& ref : row.lines) {
     const PdfLine& line = LineAt(page, ref);
     if (IsLabel(line) || (!row.is_apart && HasWords(line))) continue;
-    for (const PdfWord* word : {&line.words.front(), &line.words.back()}) {
-      std::string text = Unpunctuated(word->text);
+    const auto [first, last] = OuterWords(line);
+    for (const size_t w : {first, last}) {
+      std::string text = Unpunctuated(line.words[w].text);
       const int value = NumberOf(text);
       const bool is_figure =
           !text.empty() &&
@@ -121,7 +157,7 @@ std::vector<NumberInRow> NumbersIn(const PdfPage& page, const Row& row) {
       const bool is_roman =
           !text.empty() && text.find_first_not_of("ivxlc") == std::string::npos;
       if (value > 0 && (is_figure || is_roman)) {
-        numbers.push_back({std::move(text), value});
+        numbers.push_back({std::move(text), value, line.box.top});
       }
     }
   }
@@ -137,14 +173,42 @@ struct Numbering {
 
 bool IsRoman(const std::string& number) { return number[0] > '9'; }
 
+// Returns true if the leftmost line of a row begins as a note does.
+bool BeginsNote(const PdfPage& page, const Row& row) {
+  const PdfLine* first = nullptr;
+  for (const LineRef& ref : row.lines) {
+    const PdfLine& line = LineAt(page, ref);
+    if (first == nullptr || line.box.left < first->box.left) first = &line;
+  }
+  if (first == nullptr) return false;
+  constexpr std::string_view kMarks[] = {"*", "†", "‡", "§"};
+  const std::string& word = first->words.front().text;
+  return IsNoteNumber(Unpunctuated(word)) ||
+         std::any_of(std::begin(kMarks), std::end(kMarks),
+                     [&](std::string_view mark) {
+                       return word.compare(0, mark.size(), mark) == 0;
+                     });
+}
+
 class Margins {
  public:
-  explicit Margins(std::vector<PdfPage>* pages)
-      : pages_(pages), numbers_(pages->size()) {}
+  Margins(const std::vector<PdfOutlineItem>& outline,
+          std::vector<PdfPage>* pages)
+      : pages_(pages),
+        numbers_(pages->size()),
+        titles_(pages->size()),
+        body_height_(BodyHeight(*pages)) {
+    for (const PdfOutlineItem& item : outline) {
+      if (item.page.has_value() && *item.page < titles_.size()) {
+        titles_[*item.page].insert(HeadingKey(item.text));
+      }
+    }
+  }
 
   std::vector<std::string> Drop() {
     for (const Edge edge : {Edge::kTop, Edge::kBottom}) FindRows(edge);
     FindNumberings();
+    FindTopNumbers();
     for (size_t p = 0; p < pages_->size(); ++p) NumberPage(p);
     // A head may have two lines. The second is dropped only for its own words.
     DropRows(/*is_first=*/true);
@@ -179,8 +243,11 @@ class Margins {
       }
       for (const auto& [numbering, unused] : here) ++counts[numbering];
     }
+    // A document of two pages has their numbers at the foot.
+    const bool has_two =
+        pages_->size() == 2 && FootIsNumber(0) && FootIsNumber(1);
     for (const bool is_roman : {false, true}) {
-      size_t most = kMinPages - 1;
+      size_t most = has_two ? 1 : kMinPages - 1;
       std::optional<Numbering> best;
       for (const auto& [numbering, count] : counts) {
         if (numbering.first != is_roman || count <= most) continue;
@@ -191,7 +258,14 @@ class Margins {
     }
   }
 
-  bool IsPageNumber(size_t p, const std::string& text) const {
+  bool FootIsNumber(size_t p) const {
+    const Row& row = bottom_rows_[p];
+    return row.is_apart && row.lines.size() == 1 &&
+           !HasWords(LineAt((*pages_)[p], row.lines[0]));
+  }
+
+  // Returns true for a number that is the page's by the numbering.
+  bool FollowsNumbering(size_t p, const std::string& text) const {
     const int value = NumberOf(text);
     return value > 0 &&
            std::any_of(numberings_.begin(), numberings_.end(),
@@ -201,10 +275,32 @@ class Margins {
                        });
   }
 
+  void FindTopNumbers() {
+    for (size_t p = 0; p < pages_->size(); ++p) {
+      for (const NumberInRow& n : NumbersIn((*pages_)[p], top_rows_[p])) {
+        if (FollowsNumbering(p, n.text)) top_numbers_.push_back(n.top);
+      }
+    }
+    std::sort(top_numbers_.begin(), top_numbers_.end());
+  }
+
+  // Returns true for the page's number. One above the text stands at a height
+  // where others do: the heading "1" on page 1 is none.
+  bool IsPageNumber(size_t p, Edge edge, const std::string& text,
+                    float top) const {
+    if (!FollowsNumbering(p, text)) return false;
+    if (edge == Edge::kBottom) return true;
+    const auto first = std::lower_bound(top_numbers_.begin(),
+                                        top_numbers_.end(), top - kNearHeight);
+    const auto last =
+        std::upper_bound(first, top_numbers_.end(), top + kNearHeight);
+    return last - first >= static_cast<std::ptrdiff_t>(kMinPages);
+  }
+
   void NumberPage(size_t p) {
     for (const Edge edge : {Edge::kTop, Edge::kBottom}) {
       for (const NumberInRow& n : NumbersIn((*pages_)[p], RowsAt(edge)[p])) {
-        if (IsPageNumber(p, n.text)) numbers_[p] = n.text;
+        if (IsPageNumber(p, edge, n.text, n.top)) numbers_[p] = n.text;
       }
     }
   }
@@ -218,13 +314,17 @@ class Margins {
   }
 
   // Returns the words of a line as a key, without the page's number.
-  std::string KeyOf(size_t p, const PdfLine& line) const {
+  std::string KeyOf(size_t p, Edge edge, const PdfLine& line) const {
     std::string key;
     const bool is_label = IsLabel(line);
+    const auto [first, last] = OuterWords(line);
     for (size_t w = 0; w < line.words.size(); ++w) {
-      const bool is_outer = !is_label && (w == 0 || w + 1 == line.words.size());
+      const bool is_outer = !is_label && (w == first || w == last);
       const std::string text = Unpunctuated(line.words[w].text);
-      if (is_outer && !text.empty() && IsPageNumber(p, text)) continue;
+      if (is_outer && !text.empty() &&
+          IsPageNumber(p, edge, text, line.box.top)) {
+        continue;
+      }
       key += HeadingKey(line.words[w].text);
     }
     return key;
@@ -244,17 +344,44 @@ class Margins {
                       [&](const LineRef& ref) {
                         const PdfLine& line = LineAt((*pages_)[other], ref);
                         return std::abs(line.box.top - top) < kSameHeight &&
-                               KeyOf(other, line) == key;
+                               KeyOf(other, edge, line) == key;
                       }));
     }
     return count >= kMinPages;
   }
 
+  // Returns true for a title that the outline names on this page, unless it
+  // stands there again.
+  bool IsNamed(size_t p, const PdfLine& line) const {
+    const auto key_of = [](const PdfLine& l) {
+      std::string key;
+      for (const PdfWord& word : l.words) key += HeadingKey(word.text);
+      return key;
+    };
+    const std::string key = key_of(line);
+    if (titles_[p].count(key) == 0) return false;
+    size_t count = 0;
+    for (const PdfBlock& block : (*pages_)[p].blocks) {
+      for (const PdfLine& other : block.lines) {
+        count += static_cast<size_t>(key_of(other) == key);
+      }
+    }
+    return count == 1;
+  }
+
+  // Returns true for a line that is part of the text for its type, its name or
+  // its number, though others like it stand at the edges of other pages.
+  bool IsText(size_t p, Edge edge, const PdfLine& line) {
+    return LetterHeight(line) > kTitle * body_height_ || IsNamed(p, line) ||
+           (edge == Edge::kBottom && BeginsNote((*pages_)[p], bottom_rows_[p]));
+  }
+
   bool IsMargin(size_t p, Edge edge, const LineRef& ref) {
     const PdfLine& line = LineAt((*pages_)[p], ref);
-    const std::string key = KeyOf(p, line);
-    return key.empty() || (RowsAt(edge)[p].is_apart &&
-                           StandsNearby(p, edge, key, line.box.top));
+    const std::string key = KeyOf(p, edge, line);
+    return key.empty() ||
+           (RowsAt(edge)[p].is_apart &&
+            StandsNearby(p, edge, key, line.box.top) && !IsText(p, edge, line));
   }
 
   // The height at which most pages have a line that was dropped. A head that
@@ -263,7 +390,8 @@ class Margins {
     const std::vector<Row>& rows = RowsAt(edge);
     std::map<int, size_t> counts;  // by height in kSameHeight
     for (size_t p = 0; p < rows.size(); ++p) {
-      if (std::any_of(
+      if (rows[p].is_far &&
+          std::any_of(
               rows[p].lines.begin(), rows[p].lines.end(),
               [&](const LineRef& ref) { return IsMargin(p, edge, ref); })) {
         ++counts[static_cast<int>(rows[p].top / kSameHeight)];
@@ -277,17 +405,19 @@ class Margins {
     return std::nullopt;
   }
 
-  // Returns the lines at a height and beyond it, towards the edge.
-  static std::vector<LineRef> LinesBeyond(const PdfPage& page, Edge edge,
-                                          float height) {
+  // Returns the lines at a height and beyond it, towards the edge, that are no
+  // text.
+  std::vector<LineRef> LinesBeyond(size_t p, Edge edge, float height) {
     std::vector<LineRef> lines;
+    const PdfPage& page = (*pages_)[p];
+    if (!RowsAt(edge)[p].is_far) return lines;
     for (size_t b = 0; b < page.blocks.size(); ++b) {
       for (size_t l = 0; l < page.blocks[b].lines.size(); ++l) {
-        const float top = page.blocks[b].lines[l].box.top;
-        if (edge == Edge::kTop ? top < height + kSameHeight
-                               : top > height - kSameHeight) {
-          lines.push_back({b, l});
-        }
+        const PdfLine& line = page.blocks[b].lines[l];
+        const bool is_beyond = edge == Edge::kTop
+                                   ? line.box.top < height + kSameHeight
+                                   : line.box.top > height - kSameHeight;
+        if (is_beyond && !IsText(p, edge, line)) lines.push_back({b, l});
       }
     }
     return lines;
@@ -299,9 +429,8 @@ class Margins {
       const std::optional<float> usual =
           is_first ? UsualHeight(edge) : std::nullopt;
       for (size_t p = 0; p < pages_->size(); ++p) {
-        const PdfPage& page = (*pages_)[p];
         if (usual.has_value()) {
-          const std::vector<LineRef> beyond = LinesBeyond(page, edge, *usual);
+          const std::vector<LineRef> beyond = LinesBeyond(p, edge, *usual);
           dropped[p].insert(dropped[p].end(), beyond.begin(), beyond.end());
         }
         const Row& row = RowsAt(edge)[p];
@@ -338,15 +467,19 @@ class Margins {
 
   std::vector<PdfPage>* const pages_;
   std::vector<std::string> numbers_;
+  std::vector<std::set<std::string>> titles_;  // by page, from the outline
+  const float body_height_;
   std::vector<Numbering> numberings_;
+  std::vector<float> top_numbers_;  // heights of page numbers above the text
   std::vector<Row> top_rows_;
   std::vector<Row> bottom_rows_;
 };
 
 }  // namespace
 
-std::vector<std::string> DropMargins(std::vector<PdfPage>* pages) {
-  return Margins(pages).Drop();
+std::vector<std::string> DropMargins(const std::vector<PdfOutlineItem>& outline,
+                                     std::vector<PdfPage>* pages) {
+  return Margins(outline, pages).Drop();
 }
 
 }  // namespace tiercel::document

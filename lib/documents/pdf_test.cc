@@ -35,42 +35,6 @@ Result ReadBytes(const std::string& bytes) {
   return ReadDocumentBytes("book", bytes);
 }
 
-std::vector<std::string> NumbersOf(const Document& document) {
-  std::vector<std::string> numbers;
-  for (const Page& page : document.pages) numbers.push_back(page.number);
-  return numbers;
-}
-
-// Returns a page of full lines below a running head and above a number.
-Lines PageOf(const std::string& head, const std::string& text,
-             const std::string& number) {
-  return {{72, 750, head},
-          {72, 650, text},
-          {72, 638, "and so they went over the hill and far away until"},
-          {72, 626, "evening came."},
-          {300, 40, number}};
-}
-
-TEST(PdfTest, HeadsAndPageNumbersAreDropped) {
-  const Document document = Good(ReadBytes(PdfOf(
-      {PageOf("THE HILL", "It was late in the day when they left the houses,",
-              "5"),
-       PageOf("THE HILL", "It was late in the year when they had come to it,",
-              "6"),
-       PageOf("THE HILL", "It was late in the war when they had heard of it,",
-              "7")})));
-  const std::string rest =
-      " and so they went over the hill and far away until evening came.\n";
-  EXPECT_EQ(document.text,
-            "It was late in the day when they left the houses," + rest +
-                "\nIt was late in the year when they had come to it," + rest +
-                "\nIt was late in the war when they had heard of it," + rest);
-  EXPECT_THAT(NumbersOf(document), ElementsAre("5", "6", "7"));
-  EXPECT_EQ(document.text.substr(document.pages[1].begin, 23),
-            "It was late in the year");
-  EXPECT_THAT(document.warnings, IsEmpty());
-}
-
 // Returns a PDF with a password that no test knows.
 std::string LockedPdf() {
   const std::string encryption =
@@ -81,23 +45,8 @@ std::string LockedPdf() {
 }
 
 // A program that ignores SIGCHLD gets no exit status of pdftotext.
-TEST(PdfTest, TheNumberOfAHeadingIsNoPages) {
-  std::vector<Lines> pages = {
-      {{72, 700, "The Hymns of the River and the Hill"}}};
-  for (int i = 1; i <= 5; ++i) {
-    pages.push_back({{72, 750, "Hymn " + std::to_string(i)},
-                     {72, 738, "The river ran on, line " + std::string(i, 'x')},
-                     {72, 726, "and the hill stood still over the river."}});
-  }
-  const Document document = Good(ReadBytes(PdfOf(pages)));
-  std::string labels;
-  for (const Page& page : document.pages) labels += page.number + " ";
-  EXPECT_EQ(labels, "1 2 3 4 5 6 ");
-  EXPECT_THAT(document.text, HasSubstr("Hymn 5"));
-}
-
 TEST(PdfTest, ExitStatusesMayBeIgnored) {
-  const std::string pdf = PdfOf({PageOf("Rain", "It rained, they said,", "5")},
+  const std::string pdf = PdfOf({{{72, 650, "Rain"}, {72, 600, "It rained."}}},
                                 {{"Rain", 0}, {"Snow", 0}});
   const Document seen = Good(ReadBytes(pdf));
   signal(SIGCHLD, SIG_IGN);
@@ -107,14 +56,6 @@ TEST(PdfTest, ExitStatusesMayBeIgnored) {
   EXPECT_EQ(Good(unseen).text, seen.text);
   EXPECT_EQ(Good(unseen).warnings, seen.warnings);
   EXPECT_EQ(CodeOf(locked), "encrypted_document");
-}
-
-TEST(PdfTest, ALineThatStandsOnceIsNoHead) {
-  const Document document = Good(
-      ReadBytes(PdfOf({PageOf("Chapter 1", "a", "x"), PageOf("Rain", "b", "y"),
-                       PageOf("Chapter 2", "c", "z")})));
-  EXPECT_THAT(document.text, HasSubstr("Rain"));
-  EXPECT_THAT(document.text, HasSubstr("Chapter 2"));
 }
 
 TEST(PdfTest, BrokenWordsAreJoined) {

@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <string_view>
 #include <unordered_set>
 #include <utility>
 
 #include "lib/documents/labels.h"
 #include "lib/documents/pdf_notes.h"
+#include "lib/documents/text_lines.h"
 #include "lib/documents/text_writer.h"
 #include "lib/documents/unicode.h"
 
@@ -17,6 +19,8 @@ namespace {
 // The constants below are shares of the height of a line or a word.
 constexpr float kSpace = 0.1F;   // the smallest gap between words
 constexpr float kIndent = 0.8F;  // indent of a paragraph's first line
+constexpr float kLargeType =
+    1.15F;  // letters of a heading, to those of the body
 
 // Returns a word without the punctuation at its beginning and its end.
 std::string Bare(std::string_view word) {
@@ -59,9 +63,13 @@ bool EndsInLeader(const PdfLine& line) {
 class PdfWriter {
  public:
   PdfWriter(const std::vector<PdfPage>& pages, const std::set<size_t>& chapters)
-      : pages_(pages), chapters_(chapters), notes_(BodyHeight(pages)) {}
+      : pages_(pages),
+        chapters_(chapters),
+        body_(BodyHeight(pages)),
+        notes_(body_) {}
 
-  void Write(const std::vector<std::string>& numbers, Document* document) {
+  std::vector<PdfLargeLine> Write(const std::vector<std::string>& numbers,
+                                  Document* document) {
     CollectWords();
     std::vector<size_t> marks;
     for (size_t p = 0; p < pages_.size(); ++p) {
@@ -70,6 +78,7 @@ class PdfWriter {
         last_ = nullptr;
       }
       marks.push_back(writer_.Mark());
+      page_ = p;
       WritePage(pages_[p]);
     }
     WriteNotes();
@@ -78,6 +87,8 @@ class PdfWriter {
     for (size_t p = 0; p < pages_.size(); ++p) {
       document->pages.push_back({places[marks[p]], numbers[p]});
     }
+    for (PdfLargeLine& line : large_) line.begin = places[line.begin];
+    return std::move(large_);
   }
 
  private:
@@ -139,8 +150,9 @@ class PdfWriter {
         const float indent = line.box.left - block.box.left;
         const float indent_before = before.box.left - block.box.left;
         const float size = LetterHeight(line);
-        if (indent > kIndent * size && indent_before < kIndent * size &&
-            l > 1) {
+        const bool is_indented =
+            indent > kIndent * size && indent_before < kIndent * size && l > 1;
+        if (is_indented || AreApartBySize(before, line)) {
           FinishHyphen();
           writer_.Break(2);
         } else if (IsMeant(before, line, block.column_right)) {
@@ -150,10 +162,48 @@ class PdfWriter {
           JoinLines(before, line);
         }
       }
+      AddLarge(line);
       WriteLine(line, 0);
     }
     last_ = &block.lines.back();
     last_right_ = block.column_right;
+  }
+
+  bool IsLarge(const PdfLine& line) const {
+    return LetterHeight(line) > kLargeType * body_ && !EndsInLeader(line);
+  }
+
+  // Returns true if one of two lines is large, and the other of another size.
+  bool AreApartBySize(const PdfLine& a, const PdfLine& b) const {
+    return (IsLarge(a) || IsLarge(b)) &&
+           std::abs(LetterHeight(a) - LetterHeight(b)) > 0.5F;
+  }
+
+  // Notes a line in large letters, which is about to be written.
+  void AddLarge(const PdfLine& line) {
+    const bool is_joined = std::exchange(was_large_, IsLarge(line));
+    if (!was_large_) return;
+    large_.push_back(
+        {page_, writer_.Mark(), LetterHeight(line), WordsOf(line), is_joined});
+  }
+
+  // Returns the words of a line, those whose letters stand apart in one.
+  static std::string WordsOf(const PdfLine& line) {
+    constexpr float kWordGap = 1.5F;  // to the gap between letters
+    float least = std::numeric_limits<float>::max();
+    const auto gap_behind = [&](size_t w) {
+      return line.words[w + 1].box.left - line.words[w].box.right;
+    };
+    for (size_t w = 0; w + 1 < line.words.size(); ++w) {
+      least = std::min(least, gap_behind(w));
+    }
+    std::string text;
+    for (size_t w = 0; w < line.words.size(); ++w) {
+      if (w > 0) text += gap_behind(w - 1) > kWordGap * least ? "   " : " ";
+      text += line.words[w].text;
+    }
+    const std::string closed = Closed(text);
+    return closed.empty() ? OneLine(text) : closed;
   }
 
   // Returns true if a block continues the sentence that the last block broke
@@ -255,6 +305,10 @@ class PdfWriter {
 
   const std::vector<PdfPage>& pages_;
   const std::set<size_t>& chapters_;
+  const float body_;                 // height of the body's letters
+  size_t page_ = 0;                  // the page that is written
+  std::vector<PdfLargeLine> large_;  // `begin` is the number of a mark
+  bool was_large_ = false;           // the last line of the body was
   std::unordered_set<std::string> words_;
   TextWriter writer_;
   PdfNotes notes_;
@@ -265,10 +319,11 @@ class PdfWriter {
 
 }  // namespace
 
-void WritePdfText(const std::vector<PdfPage>& pages,
-                  const std::vector<std::string>& numbers,
-                  const std::set<size_t>& chapters, Document* document) {
-  PdfWriter(pages, chapters).Write(numbers, document);
+std::vector<PdfLargeLine> WritePdfText(const std::vector<PdfPage>& pages,
+                                       const std::vector<std::string>& numbers,
+                                       const std::set<size_t>& chapters,
+                                       Document* document) {
+  return PdfWriter(pages, chapters).Write(numbers, document);
 }
 
 }  // namespace tiercel::document

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "lib/documents/document.h"
+#include "lib/documents/pdf_headings.h"
 #include "lib/documents/pdf_layout.h"
 
 namespace tiercel::document {
@@ -19,10 +20,11 @@ namespace tiercel::document {
 // joined, with its hyphen where the document writes it so elsewhere. Notes at
 // the foot of a page ("[1] ...") stand before the first page of `chapters`
 // (numbers from 0) that follows, or at the end, and references to them are
-// "[1]".
-void WritePdfText(const std::vector<PdfPage>& pages,
-                  const std::vector<std::string>& numbers,
-                  const std::set<size_t>& chapters, Document* document);
+// "[1]". Returns the lines of the body in large letters, in their order.
+std::vector<PdfLargeLine> WritePdfText(const std::vector<PdfPage>& pages,
+                                       const std::vector<std::string>& numbers,
+                                       const std::set<size_t>& chapters,
+                                       Document* document);
 
 }  // namespace tiercel::document
 

@@ -169,7 +169,12 @@ class Merger {
 
 std::vector<Heading> WithUndeclared(std::string_view text,
                                     std::vector<Heading> declared) {
-  std::vector<Heading> found = FindHeadings(text);
+  return WithUndeclared(text, std::move(declared), FindHeadings(text));
+}
+
+std::vector<Heading> WithUndeclared(std::string_view text,
+                                    std::vector<Heading> declared,
+                                    std::vector<Heading> found) {
   if (declared.empty()) return found;
   return Merger(text, std::move(declared), std::move(found)).Merged();
 }

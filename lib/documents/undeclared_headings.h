@@ -21,6 +21,10 @@ namespace tiercel::document {
 // Where nothing is declared the headings are those of FindHeadings.
 std::vector<Heading> WithUndeclared(std::string_view text,
                                     std::vector<Heading> declared);
+// The same with the headings that FindHeadings returned.
+std::vector<Heading> WithUndeclared(std::string_view text,
+                                    std::vector<Heading> declared,
+                                    std::vector<Heading> found);
 
 }  // namespace tiercel::document
 

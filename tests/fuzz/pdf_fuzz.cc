@@ -10,6 +10,7 @@
 
 #include "lib/documents/outline.h"
 #include "lib/documents/pdf_geometry.h"
+#include "lib/documents/pdf_headings.h"
 #include "lib/documents/pdf_labels.h"
 #include "lib/documents/pdf_layout.h"
 #include "lib/documents/pdf_margins.h"
@@ -33,10 +34,12 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   }
   Document document;
   StraightenPages(&pages);
-  const std::vector<std::string> numbers = DropMargins(&pages);
+  const std::vector<std::string> numbers = DropMargins(outline, &pages);
   PdfPageLabels(bytes, pages.size());
-  WritePdfText(pages, numbers, chapters, &document);
-  document.sections = LocateOutline(outline, &document);
+  const std::vector<PdfLargeLine> large =
+      WritePdfText(pages, numbers, chapters, &document);
+  std::vector<Section> located = LocateOutline(outline, &document);
+  document.sections = BestPdfSections(large, std::move(located), &document);
   FinishOutline(&document);
   CheckPromises(document);
   return 0;

@@ -1,0 +1,191 @@
+#include "lib/documents/pdf_headings.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "lib/documents/labels.h"
+#include "lib/documents/plain_text.h"
+#include "lib/documents/undeclared_headings.h"
+
+namespace tiercel::document {
+namespace {
+
+constexpr float kSameSize = 0.05F;  // share of the height of letters
+// A heading is shorter: in more lines a saying or a quotation is set large.
+constexpr size_t kMaxTypedLines = 4;
+constexpr size_t kMaxTypedBytes = 200;
+// A heading with less text behind it is a line of a title page.
+constexpr size_t kMinBytesBehind = 80;
+constexpr size_t kLeastShare = 5;  // of the text to its large letters
+constexpr int kLevelOfDocument = 0;
+
+bool AreOfOneSize(float a, float b) {
+  return std::abs(a - b) <= kSameSize * std::max(a, b);
+}
+
+// Lines of one size that follow each other on one page.
+struct Run {
+  PdfLargeLine first;
+  float height = 0;  // of its label, where the first line is one
+  std::string text;
+  size_t end = 0;  // in bytes of the document's text
+  size_t num_lines = 1;
+};
+
+bool IsLoneLabel(const std::string& text) {
+  const Label label = SplitLabel(text);
+  return label.rank != Rank::kNone && label.title.empty();
+}
+
+std::vector<Run> RunsOf(const std::vector<PdfLargeLine>& lines) {
+  std::vector<Run> runs;
+  for (const PdfLargeLine& line : lines) {
+    const size_t end = line.begin + line.text.size();
+    Run* const last = runs.empty() ? nullptr : &runs.back();
+    const bool is_next =
+        last != nullptr && line.is_joined && line.page == last->first.page;
+    if (is_next && IsLoneLabel(last->text) && !IsLoneLabel(line.text)) {
+      last->text = SplitLabel(last->text).label + ": " + line.text;
+      last->first.height = line.height;
+    } else if (is_next && !IsLoneLabel(line.text) &&
+               AreOfOneSize(line.height, last->first.height)) {
+      last->text += " " + line.text;
+    } else {
+      runs.push_back({line, line.height, line.text, end, 1});
+      continue;
+    }
+    last->end = end;
+    ++last->num_lines;
+  }
+  return runs;
+}
+
+// Returns the level of each height: the largest has level 1.
+std::vector<float> HeightsOf(const std::vector<Run>& runs) {
+  std::vector<float> heights;
+  for (const Run& run : runs) heights.push_back(run.height);
+  std::sort(heights.rbegin(), heights.rend());
+  heights.erase(std::unique(heights.begin(), heights.end(), AreOfOneSize),
+                heights.end());
+  return heights;
+}
+
+// Returns true for the first large line of a page, whose size others have, too:
+// a page of a talk has such a title, with little text below it.
+bool IsTitleOfPage(const std::vector<Run>& runs, size_t i) {
+  constexpr std::ptrdiff_t kMany = 3;
+  return (i == 0 || runs[i - 1].first.page < runs[i].first.page) &&
+         std::count_if(runs.begin(), runs.end(), [&](const Run& run) {
+           return AreOfOneSize(run.height, runs[i].height);
+         }) >= kMany;
+}
+
+// Drops the lines of a title page behind the first. Returns true if that one is
+// the document's title.
+bool DropFront(std::string_view text, std::vector<Run>* runs) {
+  const auto is_front = [&](size_t i) {
+    if (IsTitleOfPage(*runs, i)) return false;
+    const size_t next =
+        i + 1 < runs->size() ? (*runs)[i + 1].first.begin : text.size();
+    return next - std::min(next, (*runs)[i].end) < kMinBytesBehind &&
+           SplitLabel((*runs)[i].text).rank == Rank::kNone &&
+           !IsUnnumberedPart((*runs)[i].text);
+  };
+  size_t count = 0;
+  while (count < runs->size() && is_front(count)) ++count;
+  if (count == 0) return false;
+  runs->erase(runs->begin() + 1,
+              runs->begin() + static_cast<std::ptrdiff_t>(count));
+  return true;
+}
+
+// Returns true if numbers that count are set large here and there alone: then
+// the size of letters does not show what begins a chapter.
+bool MissMany(const std::vector<Heading>& typed,
+              const std::vector<Heading>& found) {
+  size_t num_numbered = 0;
+  size_t num_typed = 0;
+  for (const Heading& heading : found) {
+    if (SplitLabel(heading.text).rank == Rank::kNone) continue;
+    ++num_numbered;
+    num_typed += static_cast<size_t>(std::any_of(
+        typed.begin(), typed.end(),
+        [&](const Heading& other) { return other.begin == heading.begin; }));
+  }
+  return num_typed > 0 && num_typed * 5 < num_numbered * 4;
+}
+
+std::vector<Section> SectionsOfText(const std::vector<PdfLargeLine>& lines,
+                                    std::string_view text) {
+  std::vector<Heading> found = FindHeadings(text);
+  std::vector<Heading> typed = HeadingsOfType(lines, text);
+  const auto num_below = std::count_if(
+      typed.begin(), typed.end(),
+      [](const Heading& heading) { return heading.level > kLevelOfDocument; });
+  if (num_below < 2 || MissMany(typed, found)) return SectionsOf(found);
+  return SectionsOf(WithUndeclared(text, std::move(typed), std::move(found)));
+}
+
+// Returns true if most of the chapters that have a word and a number, three or
+// more, begin where no section of the outline does.
+bool MissesChapters(const std::vector<Section>& outline,
+                    const std::vector<Section>& sections) {
+  constexpr size_t kNear = 200;  // bytes between a label and its title
+  constexpr size_t kFewChapters = 3;
+  size_t num_chapters = 0;
+  size_t num_named = 0;
+  for (const Section& section : sections) {
+    const Rank rank = SplitLabel(section.label).rank;
+    if (rank == Rank::kNone || rank == Rank::kNumber) continue;
+    ++num_chapters;
+    num_named += static_cast<size_t>(
+        std::any_of(outline.begin(), outline.end(), [&](const Section& other) {
+          return other.begin + kNear > section.begin &&
+                 other.begin < section.begin + kNear;
+        }));
+  }
+  return num_chapters >= kFewChapters && num_named * 2 < num_chapters;
+}
+
+}  // namespace
+
+std::vector<Heading> HeadingsOfType(const std::vector<PdfLargeLine>& lines,
+                                    std::string_view text) {
+  std::vector<Run> runs = RunsOf(lines);
+  std::erase_if(runs, [](const Run& run) {
+    return run.num_lines > kMaxTypedLines || run.text.size() > kMaxTypedBytes ||
+           HeadingKey(run.text).empty();
+  });
+  size_t num_large = 0;
+  for (const PdfLargeLine& line : lines) num_large += line.text.size();
+  if (num_large * kLeastShare > text.size()) return {};
+  const bool has_title = DropFront(text, &runs);
+  const std::vector<float> heights = HeightsOf(runs);
+  std::vector<Heading> headings;
+  for (Run& run : runs) {
+    const auto height = std::find_if(
+        heights.begin(), heights.end(),
+        [&](float other) { return AreOfOneSize(run.height, other); });
+    const bool is_title = has_title && headings.empty();
+    headings.push_back({is_title
+                            ? kLevelOfDocument
+                            : static_cast<int>(height - heights.begin()) + 1,
+                        std::move(run.text), run.first.begin, ""});
+  }
+  return headings;
+}
+
+std::vector<Section> BestPdfSections(const std::vector<PdfLargeLine>& lines,
+                                     std::vector<Section> located,
+                                     Document* document) {
+  std::vector<Section> sections = SectionsOfText(lines, document->text);
+  if (located.size() < 2) return sections;
+  if (!MissesChapters(located, sections)) return located;
+  document->warnings.push_back(
+      "the outline was not used: its " + std::to_string(located.size()) +
+      " entries do not name most of the chapters that the text has");
+  return sections;
+}
+
+}  // namespace tiercel::document

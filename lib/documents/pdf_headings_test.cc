@@ -1,0 +1,151 @@
+#include "lib/documents/pdf_headings.h"
+
+#include <string>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "lib/documents/document.h"
+#include "lib/documents/document_for_test.h"
+#include "lib/documents/pdf_for_test.h"
+
+namespace tiercel::document {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+using Lines = std::vector<PdfTestLine>;
+
+// Returns a page: its large lines, 30 points apart, and prose below them.
+Lines PageBelow(const Lines& large) {
+  Lines lines = large;
+  int bottom = 740 - 30 * static_cast<int>(large.size());
+  for (size_t i = 0; i < large.size(); ++i) {
+    lines[i].bottom = 740 - 30 * static_cast<int>(i);
+  }
+  for (int i = 0; i < 12; ++i) {
+    lines.push_back(
+        {72, bottom -= 12, "and so they went over the hill and far away, and"});
+  }
+  return lines;
+}
+
+PdfTestLine Large(const std::string& text, double size) {
+  return {72, 0, text, size};
+}
+
+Document BookWith(const std::vector<Lines>& pages,
+                  const std::vector<PdfTestItem>& outline = {}) {
+  return Good(ReadDocumentBytes("book", PdfOf(pages, outline)));
+}
+
+std::vector<std::string> HeadingsIn(const Document& document) {
+  std::vector<std::string> lines;
+  for (const Section& section : document.sections) {
+    lines.push_back(std::to_string(section.level) + " " + section.label + "|" +
+                    section.title);
+  }
+  return lines;
+}
+
+TEST(PdfHeadingsTest, LargeLinesAreHeadings) {
+  const Document document = BookWith(
+      {PageBelow({Large("The Mill", 20)}), PageBelow({Large("Of Water", 14)}),
+       PageBelow({Large("The Road of the", 20), Large("River", 20)}),
+       PageBelow({Large("Of Carts", 14.3)})});
+  EXPECT_THAT(HeadingsIn(document),
+              ElementsAre("1 |The Mill", "2 |Of Water",
+                          "1 |The Road of the River", "2 |Of Carts"));
+  EXPECT_EQ(document.text.substr(document.sections[1].begin, 8), "Of Water");
+}
+
+TEST(PdfHeadingsTest, ALabelTakesTheLineBehindIt) {
+  EXPECT_THAT(
+      HeadingsIn(BookWith(
+          {PageBelow({Large("Chapter 1", 14), Large("The Mill", 20)}),
+           PageBelow({Large("Chapter 2", 14), Large("The Road", 20)})})),
+      ElementsAre("1 Chapter 1|The Mill", "1 Chapter 2|The Road"));
+}
+
+TEST(PdfHeadingsTest, PartsWithoutANumberStandBesideThoseWithOne) {
+  EXPECT_THAT(
+      HeadingsIn(BookWith({{{72, 600, "Of Mills", 24}},
+                           PageBelow({Large("Why Mills", 14)}),
+                           PageBelow({Large("1. The Mill", 14)}),
+                           PageBelow({Large("2. The Road", 14)}),
+                           PageBelow({Large("Thanks", 14)})})),
+      ElementsAre("1 |Why Mills", "1 1|The Mill", "1 2|The Road", "1 |Thanks"));
+}
+
+TEST(PdfHeadingsTest, OfATitlePageTheFirstLineIsTheTitle) {
+  const Document document =
+      BookWith({{{72, 600, "Of Mills", 24}, {72, 500, "Ann Bell", 14}},
+                PageBelow({Large("The Mill", 14)}),
+                PageBelow({Large("The Road", 14)})});
+  EXPECT_THAT(HeadingsIn(document), ElementsAre("1 |The Mill", "1 |The Road"));
+  EXPECT_EQ(document.title, "Of Mills");
+}
+
+// The pages of a talk have a title and a few words.
+TEST(PdfHeadingsTest, EachPageOfATalkHasItsTitle) {
+  std::vector<Lines> pages;
+  for (const std::string title : {"Mills", "Roads", "Mills"}) {
+    pages.push_back({{72, 700, title, 30}});
+    for (int i = 0; i < 3; ++i) {
+      pages.back().push_back({72, 600 - 40 * i, "* it is so", 18});
+    }
+  }
+  EXPECT_THAT(HeadingsIn(BookWith(pages)),
+              ElementsAre("1 |Mills", "1 |Roads", "1 |Mills"));
+}
+
+TEST(PdfHeadingsTest, ASayingInLargeTypeIsNone) {
+  const Lines saying(5, Large("Rain is the mill of the sky", 14));
+  EXPECT_THAT(
+      BookWith({PageBelow(saying), PageBelow(saying), PageBelow(saying)})
+          .sections,
+      IsEmpty());
+}
+
+TEST(PdfHeadingsTest, ALineOfContentsIsNone) {
+  const Lines contents = {Large("Mill ....... 2", 14),
+                          Large("Road ....... 3", 14)};
+  EXPECT_THAT(
+      HeadingsIn(BookWith({PageBelow(contents), PageBelow({Large("Mill", 20)}),
+                           PageBelow({Large("Road", 20)})})),
+      ElementsAre("1 |Mill", "1 |Road"));
+}
+
+TEST(PdfHeadingsTest, LettersThatStandApartAreAWord) {
+  EXPECT_THAT(HeadingsIn(BookWith({PageBelow({Large("C H A P T E R 1", 14)}),
+                                   PageBelow({Large("C H A P T E R 2", 14)})})),
+              ElementsAre("1 CHAPTER 1|", "1 CHAPTER 2|"));
+}
+
+// Numbers that are large here and there alone: the size does not show them.
+TEST(PdfHeadingsTest, ChaptersOfWhichFewAreLargeAreAllFound) {
+  EXPECT_THAT(HeadingsIn(BookWith({PageBelow({Large("Chapter 1", 14)}),
+                                   PageBelow({Large("Chapter 2", 10)}),
+                                   PageBelow({Large("Chapter 3", 10)}),
+                                   PageBelow({Large("Chapter 4", 14)})})),
+              ElementsAre("1 Chapter 1|", "1 Chapter 2|", "1 Chapter 3|",
+                          "1 Chapter 4|"));
+}
+
+TEST(PdfHeadingsTest, AnOutlineThatMissesTheChaptersIsNotUsed) {
+  const std::vector<Lines> pages = {
+      PageBelow({Large("Chapter 1", 14)}), PageBelow({Large("Chapter 2", 14)}),
+      PageBelow({Large("Chapter 3", 14)}), PageBelow({Large("Chapter 4", 14)})};
+  const Document document = BookWith(pages, {{"Cover", 0}, {"Blank", 0}});
+  EXPECT_THAT(HeadingsIn(document),
+              ElementsAre("1 Chapter 1|", "1 Chapter 2|", "1 Chapter 3|",
+                          "1 Chapter 4|"));
+  EXPECT_THAT(
+      document.warnings,
+      ElementsAre(HasSubstr("the outline was not used: its 2 entries")));
+}
+
+}  // namespace
+}  // namespace tiercel::document
