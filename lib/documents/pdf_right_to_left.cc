@@ -85,6 +85,46 @@ size_t BracketPairs(std::u32string_view brackets) {
   return pairs;
 }
 
+// The forms of alef (U+0622, U+0623, U+0625, U+0627).
+constexpr std::u32string_view kAlefs = U"\u0622\u0623\u0625\u0627";
+constexpr char32_t kAlef = U'\u0627';
+constexpr char32_t kLam = U'\u0644';
+
+// Lam and alef are one sign. Some programs give it the two letters in the order
+// in which they are read, among others that are reversed: where all are
+// reversed, the two are not. No word has an alef, another alef and a lam: there
+// the two are put right, and `count` is raised.
+std::u32string WithLamBeforeAlef(std::u32string word, size_t* count) {
+  for (size_t i = 0; i + 2 < word.size(); ++i) {
+    if (word[i] != kAlef || kAlefs.find(word[i + 1]) == kAlefs.npos ||
+        word[i + 2] != kLam) {
+      continue;
+    }
+    std::swap(word[i + 1], word[i + 2]);
+    ++*count;
+  }
+  return word;
+}
+
+// Puts the words right that are "no" and "but", or "no" behind a letter that
+// joins it, where lam and alef are given in the order in which they are read.
+std::u32string WithNoPutRight(const std::u32string& word) {
+  constexpr std::u32string_view kBefore =
+      U"\u0648\u0641\u0628\u0643\u0625\u0623";  // waw, feh, beh, kaf, alefs
+  std::u32string letters;
+  for (const char32_t c : word) {
+    if (IsRightToLeft(c)) letters += c;
+  }
+  const bool is_joined =
+      letters.size() == 3 && kBefore.find(letters[0]) != kBefore.npos;
+  if (letters.size() != 2 && !is_joined) return word;
+  const size_t at = word.find(std::u32string{kAlef, kLam});
+  if (at == word.npos || word.find(letters) == word.npos) return word;
+  std::u32string put_right = word;
+  std::swap(put_right[at], put_right[at + 1]);
+  return put_right;
+}
+
 // Puts the lines of a page that have letters of Hebrew or Arabic into the order
 // in which they are read.
 class FromRight {
@@ -109,6 +149,9 @@ class FromRight {
       }
     }
   }
+
+  // The number of words whose lam and alef were put right.
+  size_t num_lams() const { return num_lams_; }
 
   // The brackets of the words whose letters were reversed, in their order.
   const std::u32string& brackets() const { return brackets_; }
@@ -153,7 +196,8 @@ class FromRight {
       std::reverse(begin, end);
       done = end;
     }
-    return FromUtf32(WithoutPresentationForms(letters));
+    return FromUtf32(
+        WithLamBeforeAlef(WithoutPresentationForms(letters), &num_lams_));
   }
 
   // Puts words whose boxes were mirrored in the order in which they are read.
@@ -173,8 +217,19 @@ class FromRight {
       }
       std::reverse(word, end);
       Mirror(word, end);
+      MoveMarks(&*word, &*(end - 1));
       word = end;
     }
+  }
+
+  // A run of words of another script has its marks of the sentence, which are
+  // read behind it, to its left.
+  static void MoveMarks(PdfWord* first, PdfWord* last) {
+    const size_t end = first->text.find_first_not_of(",.:;?!");
+    if (end == 0 || end == std::string::npos) return;
+    const std::string marks = first->text.substr(0, end);
+    first->text.erase(0, end);
+    last->text += marks;
   }
 
   // Reorders the words of a line that is read from right to left, or the runs
@@ -244,6 +299,7 @@ class FromRight {
 
   const bool mirrors_;
   std::u32string brackets_;
+  size_t num_lams_ = 0;
 };
 
 }  // namespace
@@ -259,6 +315,14 @@ void ReadFromRight(PdfPage* page) {
     *page = std::move(as_meant);
   } else {
     FromRight(/*mirrors=*/true).Read(letters.IsRight(), page);
+  }
+  if (plain.num_lams() == 0) return;
+  for (PdfBlock& block : page->blocks) {
+    for (PdfLine& line : block.lines) {
+      for (PdfWord& word : line.words) {
+        word.text = FromUtf32(WithNoPutRight(ToUtf32(word.text)));
+      }
+    }
   }
 }
 

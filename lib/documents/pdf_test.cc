@@ -572,6 +572,32 @@ TEST(PdfGeometryTest, LinesFromRightToLeftGetTheOrderOfReading) {
       ElementsAre("\u0642\u0645\u0631"));
 }
 
+// Words of other scripts have their marks behind them.
+TEST(PdfGeometryTest, AMarkOfTheSentenceFollowsARunOfOtherWords) {
+  EXPECT_THAT(Straightened(PageOfWords({{"םולש", ",Big", "Ben", "(קרפ)"}},
+                                       {20, 0}, {0, 20})),
+              ElementsAre("(פרק) Big Ben, שלום"));
+}
+
+// A program may give lam and alef, which are one sign, in the order in which
+// they are read: "al-awwal" and "wa-la" come as L-W-[L-A]-A and [L-A]-W.
+TEST(PdfGeometryTest, LamComesBeforeAlefInTheirSign) {
+  const std::string first_given = "\u0644\u0648\u0644\u0623\u0627";
+  const std::string first_read = "\u0627\u0644\u0623\u0648\u0644";
+  const std::string and_no_given = "\u0644\u0627\u0648";
+  const std::string and_no_read = "\u0648\u0644\u0627";
+  const std::string article_given = "\u0631\u0647\u0646\u0644\u0627";
+  const std::string article_read = "\u0627\u0644\u0646\u0647\u0631";
+  EXPECT_THAT(
+      Straightened(PageOfWords({{and_no_given, article_given, first_given}},
+                               {20, 0}, {0, 20})),
+      ElementsAre(first_read + " " + article_read + " " + and_no_read));
+  // Where all letters are reversed no word shows that they are not.
+  EXPECT_THAT(Straightened(PageOfWords({{"\u0627\u0644\u0648", article_given}},
+                                       {20, 0}, {0, 20})),
+              ElementsAre(article_read + " " + and_no_read));
+}
+
 TEST(PdfTest, ADropCapJoinsItsWord) {
   const auto page = [](const std::string& cap, const std::string& word) {
     return Lines{{110, 700, word + " mill stood still, and all was as it was"},
