@@ -131,7 +131,7 @@ class PromptCacheTest(SavedCase):
 
     def test_nothing_is_kept_of_what_is_not_asked_for(self):
         self.ask("--no-cache")
-        short = self.path("short.txt", self.text[:500].encode())
+        short = self.path("short.txt", self.text[:50].encode())
         self.ask(book=short)
         self.document("generate", "-f", self.book, "-m", CHAT, "-n", "2",
                       env=self.env)

@@ -444,14 +444,14 @@ typedef struct tiercel_session_params {
    * cannot be told from others (tiercel_build_id).
    *
    * tiercel_session_prefill and tiercel_session_read look there for KV that
-   * saves computing 1,024 tokens or more and was computed by the same build for
-   * the same model with the same settings. It has the bytes that would be
-   * computed: logits and texts stay the same. After computing 1,024 tokens or
-   * more they keep the text: a thread writes it while the caller goes on, and
-   * tiercel_session_free waits for the thread. A cancelled call ends the
-   * writing; the next prompt writes what is missing. Failures are warnings in
-   * tiercel_session_report, not errors: a text that cannot be written is not
-   * kept, and one whose file is damaged is computed again.
+   * saves computing 1,024 tokens or more, or 256 with a prompt_cache_name, and
+   * was computed by the same build for the same model with the same settings.
+   * It has the bytes that would be computed: logits and texts stay the same.
+   * After computing as many they keep the text: a thread writes it while the
+   * caller goes on, and tiercel_session_free waits for the thread. A cancelled
+   * call ends the writing; the next prompt writes what is missing. Failures are
+   * warnings in tiercel_session_report, not errors: a text that cannot be
+   * written is not kept, and one whose file is damaged is computed again.
    *
    * Until its text is kept, the finished layers of such a prompt are kept there
    * one by one. If the call is cancelled, the session freed or the process

@@ -91,7 +91,7 @@ TIERCEL_API tiercel_status tiercel_measure(const tiercel_model* model,
 
 /* Sets *tokens to the number of the first ones of `ids` whose KV a session of
  * these parameters would open from its prompt_cache_dir instead of computing
- * it: 0, or 1,024 and more. Before it can be found the model's files are hashed
+ * it: 0, or 256 and more. Before it can be found the model's files are hashed
  * once, all of them; `progress`, which may be NULL, is called meanwhile, always
  * with nothing done, and may stop the call. The model may have been opened with
  * TIERCEL_LOAD_HEADER. Errors: those of tiercel_plan; TIERCEL_CANCELLED. */

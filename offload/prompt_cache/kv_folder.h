@@ -41,7 +41,7 @@ namespace tiercel {
 class KvFolder {
  public:
   // Shorter texts are neither kept nor found.
-  static constexpr int64_t kLeastTokens = 1024;
+  static constexpr int64_t kLeastTokens = 256;
 
   // Files take `most_bytes` at most, not counting files that any process is
   // writing. Once such a file is whole, or was left unfinished, the least

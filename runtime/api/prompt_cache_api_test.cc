@@ -1,6 +1,7 @@
 // The prompt cache: a text is read, saved, opened by another session, listed,
 // and cleared.
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <string>
@@ -122,8 +123,8 @@ TEST_F(PromptCacheApiTest, TheFirstPartsOfATextStay) {
   EXPECT_EQ(read({1}), "[]");
   EXPECT_EQ(found(part(1)), 1499);
   EXPECT_EQ(found(part(1, 1600)), 1500);
-  EXPECT_EQ(found(part(1, 1025)), 1024);
-  EXPECT_EQ(found(part(1, 1024)), 0);
+  EXPECT_EQ(found(part(1, 257)), 256);
+  EXPECT_EQ(found(part(1, 256)), 0);
   EXPECT_EQ(found(part(2)), 0);
   const uint64_t bytes = ListOf(folder)["prompt_cache"][0]["bytes"];
   params.prompt_cache_bytes = 3 * bytes - 1;
@@ -141,7 +142,13 @@ TEST_F(PromptCacheApiTest, TheFirstPartsOfATextStay) {
   EXPECT_EQ(read({4, 5}), "[]");
   EXPECT_EQ(found(part(1)), 0);
   EXPECT_EQ(found(part(5)), 1499);
+  std::vector<int32_t> branch = part(5, 1100);
+  std::fill(branch.begin() + 600, branch.end(), 6);
+  EXPECT_EQ(found(branch), 600);
   params.prompt_cache_name = nullptr;
+  EXPECT_EQ(found(branch), 0);
+  EXPECT_EQ(found(part(5, 1025)), 1024);
+  EXPECT_EQ(found(part(5, 1024)), 0);
   EXPECT_EQ(read({1, 2, 3}), "[]");
   EXPECT_EQ(found(part(5)), 0);
   EXPECT_EQ(found(part(2)), 0);

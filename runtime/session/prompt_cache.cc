@@ -78,16 +78,15 @@ absl::StatusOr<int64_t> CachedTokens(const Model& model,
                                      absl::Span<const int32_t> ids,
                                      absl::FunctionRef<bool()> cancelled) {
   // The last row is computed for its logits.
-  if (!options.texts.has_value() || std::ssize(ids) <= KvFolder::kLeastTokens) {
-    return 0;
-  }
+  if (!options.texts.has_value()) return 0;
   PromptCache cache(model, options.Layout(model.config),
                     model.config.RopeLength(options.first_position +
                                             options.Context(model.config)),
                     *options.texts);
+  if (std::ssize(ids) <= cache.least_tokens()) return 0;
   ASSIGN_OR_RETURN(const std::optional<KvFolder::Found> found,
                    cache.Find(ids, cancelled));
-  if (!found.has_value()) return 0;
+  if (!found.has_value() || found->common < cache.least_tokens()) return 0;
   return std::min(found->common, std::ssize(ids) - 1);
 }
 

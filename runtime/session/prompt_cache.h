@@ -30,7 +30,8 @@ namespace tiercel {
 // KvFolder::List.
 absl::StatusOr<nlohmann::json> ListPromptCache(const std::string& folder);
 // The number of the first of `ids` whose KV a session with `options` would open
-// from its prompt cache, if it has one; 0, or KvFolder::kLeastTokens and more.
+// from its prompt cache, if it has one; 0, or PromptCache::least_tokens() and
+// more.
 // Errors: cancelled; those of Model::Hash and KvFolder::Find.
 absl::StatusOr<int64_t> CachedTokens(const Model& model,
                                      const SessionOptions& options,
@@ -59,6 +60,14 @@ class PromptCache {
   ~PromptCache();
   PromptCache(const PromptCache&) = delete;
   PromptCache& operator=(const PromptCache&) = delete;
+
+  // The least number of tokens that is worth a file. A text with a name will be
+  // asked again, part by part; one without may be a question that is asked
+  // once.
+  int64_t least_tokens() const {
+    constexpr int64_t kLeastUnnamed = 1024;
+    return name_.empty() ? kLeastUnnamed : KvFolder::kLeastTokens;
+  }
 
   // Finds the saved KV of the longest beginning of `ids`; absent: none is
   // saved. Errors: cancelled.

@@ -75,7 +75,7 @@ absl::Status SessionPromptCache::Open(PassProgress progress) {
   const int64_t computed =
       retrieval != nullptr ? retrieval->evidence_rows() : 1;
   const int64_t most = std::ssize(sequence_.tokens()) - computed;
-  if (most - sequence_.kv_length() < KvFolder::kLeastTokens)
+  if (most - sequence_.kv_length() < cache_.least_tokens())
     return absl::OkStatus();
   const auto stop = [&] {
     return cancelled() ||
@@ -88,7 +88,7 @@ absl::Status SessionPromptCache::Open(PassProgress progress) {
   const std::shared_ptr<const KvFile> opened_file = std::move(found->file);
   const KvFile& file = *opened_file;
   int64_t end = std::min(found->common, most);
-  if (end - sequence_.kv_length() < KvFolder::kLeastTokens)
+  if (end - sequence_.kv_length() < cache_.least_tokens())
     return absl::OkStatus();
   if (const std::optional<int64_t> begin = PromptSavesMoreThan(end)) {
     if (*begin == sequence_.kv_length()) return absl::OkStatus();
@@ -173,7 +173,7 @@ std::optional<int64_t> SessionPromptCache::PromptSavesMoreThan(int64_t end) {
 bool SessionPromptCache::KeepsLayers(int64_t rows, Phase phase,
                                      const View& view) const {
   return kv_.IsAlone() && phase == Phase::kPrefill && view == prompt_view_ &&
-         rows == sequence_.pending() && rows >= KvFolder::kLeastTokens &&
+         rows == sequence_.pending() && rows >= cache_.least_tokens() &&
          sequence_.IsSettled() && sequence_.IsComputed();
 }
 
@@ -280,7 +280,7 @@ void SessionPromptCache::Save() {
   if (folder_.unfinished_alone) return;
   const int64_t length = sequence_.kv_length();
   const bool computed = sequence_.IsSettled() && sequence_.IsComputed();
-  if (!computed || length - saved_ < KvFolder::kLeastTokens) return;
+  if (!computed || length - saved_ < cache_.least_tokens()) return;
   const auto stop = [this] { return cancelled(); };
   absl::StatusOr<std::unique_ptr<HeldPages>> pages = kv_.Hold(length, stop);
   if (!pages.ok()) {
@@ -290,7 +290,7 @@ void SessionPromptCache::Save() {
     return;
   }
   const int64_t held = (*pages)->positions();
-  if (held < KvFolder::kLeastTokens) return;
+  if (held < cache_.least_tokens()) return;
   if (cache_.Save(sequence_.tokens(), *std::move(pages), stop)) saved_ = held;
 }
 

@@ -44,8 +44,8 @@ class SessionPromptCache {
 
   void BeginPrompt() { cache_.NoteKept(0); }
   // Loads the KV of the beginning of an appended prompt, if another session has
-  // saved it and that saves computing KvFolder::kLeastTokens or more. It has
-  // the bits that Session::Forward would have made. `progress` is called
+  // saved it and that saves computing PromptCache::least_tokens() or more. It
+  // has the bits that Session::Forward would have made. `progress` is called
   // between pages, always with nothing done. Errors: cancelled.
   absl::Status Open(PassProgress progress);
   // Returns true for a pass of `rows` rows whose layers depend on the tokens
