@@ -172,9 +172,12 @@ class TreeTest(BookCase):
                          document["output"][0]["tokens"])
         self.assertEqual(sum(map(len, tokens.values())) - len(parts),
                          document["tbt_ms"]["samples"])
-        # Parts that were kept are not made again, so they have no lines.
+        # Parts that were kept are not made again, but have the same lines.
         out = self.succeed(*self.command, "--stream", env=self.env)
-        self.assertEqual(json.loads(out)["parts"], document["parts"])
+        *again, kept = map(json.loads, out.splitlines())
+        self.assertEqual(again, lines)
+        self.assertEqual(kept["parts"], document["parts"])
+        self.assertEqual(kept["resumed"]["nodes"], len(parts))
 
     def test_summaries_longer_than_what_they_are_made_of(self):
         """This model's bytes are no text, so each becomes three when it is read:

@@ -162,6 +162,7 @@ absl::Status PartMaker::Begin(Task task, MadeFn made, absl::Status* failed) {
   slot.task = std::move(task);
   slot.read = 0;
   slot.said.clear();
+  slot.pieces.clear();
   slot.ends.clear();
   at_once_ = std::max(at_once_, ++running_);
   Show(&slot);
@@ -242,7 +243,8 @@ absl::StatusOr<MadePart> PartMaker::Finish(Slot& slot) {
   const Json& output = made.report.at("output").at(0);
   made.writing = {std::string(absl::StripAsciiWhitespace(slot.said)),
                   output.at("tokens").get<std::vector<int32_t>>(),
-                  output.at("finish_reason") == "length"};
+                  output.at("finish_reason") == "length",
+                  std::move(slot.pieces)};
   made.in_thought =
       made.writing.text.empty() && output.value("reasoning", "") != "";
   if (shape_.sections && !made.writing.tokens.empty()) {
@@ -280,19 +282,39 @@ absl::Status PartMaker::Wrote(Slot& slot, int32_t id, std::string_view text,
                               std::string_view thought) {
   slot.said.append(text);
   slot.ends.push_back(slot.said.size());
+  slot.pieces.push_back({std::string(text), std::string(thought)});
   Progressed();
   Lines& lines = *slot.task->lines;
   // A part that is made again has the same tokens.
   if (!options_.stream || slot.ends.size() <= lines.tokens) {
     return absl::OkStatus();
   }
-  ++lines.tokens;
-  lines.waiting.push_back({{"token", id},
-                           {"text", text},
-                           {"level", lines.level},
-                           {"number", lines.index}});
-  if (!thought.empty()) lines.waiting.back()["reasoning"] = thought;
-  if (shape_.index.has_value()) lines.waiting.back()["index"] = *shape_.index;
+  AddLine(id, slot.pieces.back(), &lines);
+  return WriteLines();
+}
+
+void PartMaker::AddLine(int32_t id, const reader::Writing::Piece& piece,
+                        Lines* lines) {
+  ++lines->tokens;
+  lines->waiting.push_back({{"token", id},
+                            {"text", piece.text},
+                            {"level", lines->level},
+                            {"number", lines->index}});
+  Json& line = lines->waiting.back();
+  if (!piece.thought.empty()) line["reasoning"] = piece.thought;
+  if (shape_.index.has_value()) line["index"] = *shape_.index;
+}
+
+absl::Status PartMaker::Replay(size_t level, size_t index,
+                               const reader::Writing& writing) {
+  if (!options_.stream) return absl::OkStatus();
+  lines_.push_back(std::make_shared<Lines>(Lines{level, index}));
+  Lines& lines = *lines_.back();
+  const size_t count = std::min(writing.tokens.size(), writing.pieces.size());
+  for (size_t i = 0; i < count; ++i) {
+    AddLine(writing.tokens[i], writing.pieces[i], &lines);
+  }
+  lines.ended = true;
   return WriteLines();
 }
 

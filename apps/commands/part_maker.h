@@ -84,6 +84,10 @@ class PartMaker {
   // were whole are given to `made`. Errors: those of opening a session, of a
   // part, and of the functions.
   absl::Status Make(NextFn next, MadeFn made);
+  // Shows the tokens of a part that was kept where --stream shows those of one
+  // that is made; called by `next` in the order of the parts.
+  absl::Status Replay(size_t level, size_t index,
+                      const reader::Writing& writing);
 
   // The most parts that were made at once; 0: none was made.
   size_t at_once() const { return at_once_; }
@@ -113,6 +117,7 @@ class PartMaker {
     Queue::Results results = {};
     size_t read = 0;  // tokens of the prompt
     std::string said = {};
+    std::vector<reader::Writing::Piece> pieces = {};
     std::vector<size_t> ends = {};  // `said` behind each token
   };
   // A token of a slot, or its end.
@@ -161,6 +166,8 @@ class PartMaker {
   // Takes a token, with its parts of the answer and of the thought.
   absl::Status Wrote(Slot& slot, int32_t id, std::string_view text,
                      std::string_view thought);
+  // Adds the line of a token.
+  void AddLine(int32_t id, const reader::Writing::Piece& piece, Lines* lines);
   // Writes the lines of parts in the order of these: all of those that have
   // ended, and what there is of the next.
   absl::Status WriteLines();

@@ -1,6 +1,7 @@
 #include "apps/commands/part_prompts.h"
 
 #include <algorithm>
+#include <cmath>
 #include <string>
 #include <utility>
 
@@ -8,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "apps/cli/error.h"
 #include "apps/commands/command.h"
+#include "apps/commands/text_length.h"
 #include "lib/status/status_macros.h"
 
 namespace tiercel::cli {
@@ -83,14 +85,15 @@ std::string CacheSizeAdvice(const Options& options, const Model& model,
   const double of_token = kv / plan->at("context").get<double>();
   const uint64_t given = options.session.prompt_cache_bytes;
   const auto most = static_cast<double>(given > 0 ? given : kUsualCacheBytes);
-  // A file has its last page whole, the ids, and a front.
+  // A file has whole pages, the ids, and a front.
   constexpr double kPage = 128;
   constexpr double kFront = 1 << 13;
   double bytes = 0;
   size_t kept = 0;
   for (const Forecast::Prompt& prompt : whole) {
     const auto tokens = static_cast<double>(prompt.tokens);
-    bytes += of_token * (tokens + kPage) + sizeof(int32_t) * tokens + kFront;
+    bytes += of_token * std::ceil(tokens / kPage) * kPage +
+             sizeof(int32_t) * tokens + kFront;
     kept += bytes <= most;
   }
   if (kept == whole.size()) return "";
@@ -100,6 +103,18 @@ std::string CacheSizeAdvice(const Options& options, const Model& model,
                       " have room on disk, the next question reads the others "
                       "again; for all: --cache-size ",
                       needed, "MiB");
+}
+
+std::string AdviceForWhole(const Options& options, const Model& model,
+                           size_t prompt, bool sections) {
+  const int64_t made_for = model.info().context;
+  const auto tokens = static_cast<int64_t>(prompt);
+  if (tokens >= made_for) return "";
+  if (sections) return absl::StrCat("-c ", made_for);
+  const int64_t answer = std::max<int64_t>(options.sampling.max_tokens, 1);
+  const int64_t needed = std::min(tokens + answer, made_for);
+  if (ContextOf(options, model) >= needed) return "";
+  return RoomAdvice(options, model, needed);
 }
 
 }  // namespace tiercel::cli

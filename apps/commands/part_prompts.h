@@ -53,6 +53,12 @@ absl::StatusOr<PartsLeft> FindPartsLeft(
 std::string CacheSizeAdvice(const Options& options, const Model& model,
                             const std::vector<Forecast::Prompt>& whole);
 
+// Returns the flags with which a text whose prompt has so many tokens is read
+// at once instead of in parts, or in `sections`; "" if there are none: the
+// model was not made for as many, or the context has room for them.
+std::string AdviceForWhole(const Options& options, const Model& model,
+                           size_t prompt, bool sections);
+
 }  // namespace tiercel::cli
 
 #endif  // TIERCEL_APPS_COMMANDS_PART_PROMPTS_H_

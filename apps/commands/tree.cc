@@ -527,11 +527,7 @@ absl::StatusOr<std::string> Tree::AtOnceAdvice() const {
                    (form_.answers() ? form_.part(book_.text)
                                     : SummaryTalk(options_.book, book_.text))
                        .Tokens(*model_));
-  const auto tokens = static_cast<int64_t>(prompt.size());
-  if (tokens >= made_for) return "";
-  if (sections_) return absl::StrCat("-c ", made_for);
-  const int64_t answer = std::max<int64_t>(asked_.sampling.max_tokens, 1);
-  return RoomAdvice(asked_, *model_, std::min(tokens + answer, made_for));
+  return AdviceForWhole(asked_, *model_, prompt.size(), sections_);
 }
 
 void Tree::EndPart(const Making& making, size_t index) {
@@ -580,7 +576,9 @@ absl::StatusOr<std::optional<Part>> Tree::Next(Making& making) {
     }
     making.fingerprints[index] = made->fingerprint;
     const auto depth = static_cast<int>(making.level);
-    if (reading_->journal().Find(depth, index, made->fingerprint) == nullptr) {
+    const reader::Writing* const kept =
+        reading_->journal().Find(depth, index, made->fingerprint);
+    if (kept == nullptr) {
       return Part{making.level,
                   index,
                   NameOf(making, index),
@@ -590,6 +588,7 @@ absl::StatusOr<std::optional<Part>> Tree::Next(Making& making) {
     }
     making.states[index] = Making::State::kKept;
     ++summary_.resumed;
+    RETURN_IF_ERROR(maker_->Replay(making.level, index, *kept));
     work_.total -= std::min(work_.total, made->tokens.size() + summary_.answer);
     RETURN_IF_ERROR(Advance(making));
   }

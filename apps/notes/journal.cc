@@ -9,7 +9,7 @@ using Json = nlohmann::ordered_json;
 
 // The version rises with every change of the format: a journal of another
 // version is not read.
-constexpr std::string_view kFirstWords = "tiercel reading 1 ";
+constexpr std::string_view kFirstWords = "tiercel reading 2 ";
 constexpr size_t kHexDigits = 16;
 
 // Returns the document of a whole file, which is a line with a fingerprint of
@@ -69,12 +69,17 @@ std::string Hex(uint64_t number) {
 std::string Journal::Serialize() const {
   Json parts = Json::array();
   for (const auto& [place, node] : nodes_) {
+    Json pieces = Json::array();
+    for (const Writing::Piece& piece : node.writing.pieces) {
+      pieces.push_back(Json::array({piece.text, piece.thought}));
+    }
     parts.push_back({{"level", place.first},
                      {"index", place.second},
                      {"prompt", node.prompt},
                      {"text", node.writing.text},
                      {"tokens", node.writing.tokens},
-                     {"cut", node.writing.cut}});
+                     {"cut", node.writing.cut},
+                     {"pieces", std::move(pieces)}});
   }
   const Json document = {
       {"key", key_}, {"name", name_}, {"parts", std::move(parts)}};
@@ -89,11 +94,16 @@ std::optional<Journal> Journal::Parse(std::string_view bytes,
   Journal journal(key, NameIn(*document));
   try {
     for (const Json& part : document->at("parts")) {
+      std::vector<Writing::Piece> pieces;
+      for (const Json& piece : part.at("pieces")) {
+        pieces.push_back(
+            {piece.at(0).get<std::string>(), piece.at(1).get<std::string>()});
+      }
       journal.Add(part.at("level").get<int>(), part.at("index").get<size_t>(),
                   part.at("prompt").get<uint64_t>(),
                   {part.at("text").get<std::string>(),
                    part.at("tokens").get<std::vector<int32_t>>(),
-                   part.at("cut").get<bool>()});
+                   part.at("cut").get<bool>(), std::move(pieces)});
     }
   } catch (const Json::exception&) {
     return std::nullopt;
@@ -103,6 +113,9 @@ std::optional<Journal> Journal::Parse(std::string_view bytes,
 
 void Journal::Add(int level, size_t index, uint64_t prompt, Writing writing) {
   writing.text = ValidUtf8(writing.text);
+  for (Writing::Piece& piece : writing.pieces) {
+    piece = {ValidUtf8(piece.text), ValidUtf8(piece.thought)};
+  }
   nodes_.insert_or_assign({level, index}, Node{prompt, std::move(writing)});
 }
 

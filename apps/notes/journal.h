@@ -20,9 +20,15 @@ std::string Hex(uint64_t number);
 
 // The text that the model wrote about one part.
 struct Writing {
+  // The text that a token adds to the answer, and to the thought before it.
+  struct Piece {
+    std::string text;
+    std::string thought;
+  };
   std::string text;
   std::vector<int32_t> tokens;
-  bool cut = false;  // at the most tokens that a part may have
+  bool cut = false;                // at the most tokens that a part may have
+  std::vector<Piece> pieces = {};  // one for each token that was written
 };
 
 // The finished parts of a reading, as they are kept in a file. A part is found
@@ -40,7 +46,7 @@ class Journal {
                                       const std::string& key);
   std::string Serialize() const;
 
-  // Bytes of the text that are not UTF-8 become U+FFFD, as in the file.
+  // Bytes of its texts that are not UTF-8 become U+FFFD, as in the file.
   void Add(int level, size_t index, uint64_t prompt, Writing writing);
   // Adds the parts of `other`, a journal of the same key, that this one lacks.
   void Merge(Journal other);

@@ -9,7 +9,11 @@ namespace {
 
 Journal Example() {
   Journal journal("key", "A Book\xff");
-  journal.Add(0, 0, 11, {"first\n\"part\"", {1, 2, 3}, false});
+  journal.Add(0, 0, 11,
+              {"first\n\"part\"",
+               {1, 2},
+               false,
+               {{"first\n", ""}, {"\"part\"", "so\xff"}}});
   journal.Add(1, 0, 0xffffffffffffffffu, {"é", {}, true});
   return journal;
 }
@@ -21,8 +25,11 @@ TEST(JournalTest, ComesBackAsItWas) {
   const Writing* first = back->Find(0, 0, 11);
   ASSERT_NE(first, nullptr);
   EXPECT_EQ(first->text, "first\n\"part\"");
-  EXPECT_EQ(first->tokens, (std::vector<int32_t>{1, 2, 3}));
+  EXPECT_EQ(first->tokens, (std::vector<int32_t>{1, 2}));
   EXPECT_FALSE(first->cut);
+  ASSERT_EQ(first->pieces.size(), 2u);
+  EXPECT_EQ(first->pieces[0].text, "first\n");
+  EXPECT_EQ(first->pieces[1].thought, "so\ufffd");
   const Writing* second = back->Find(1, 0, 0xffffffffffffffffu);
   ASSERT_NE(second, nullptr);
   EXPECT_EQ(second->text, "é");
