@@ -24,7 +24,7 @@ inline constexpr RankWords kKeywords[] = {
     {Rank::kPart,
      U"part teil theil partie parte deel часть act akt aufzug acte acto "
      U"atto акт действие część czesc část časť del delen osa osat rész "
-     U"resz partea част частина μέρος μεροσ kısım الجزء الباب بخش חלק "
+     U"resz partea част частина μέρος μεροσ kısım kisim الجزء الباب بخش חלק "
      U"phần bagian भाग ส่วนที่ dio deo дио део dalis daļa pars cuid hluti "
      U"ნაწილი մաս жиынтық qism бөлім"},
     {Rank::kChapter,
@@ -34,7 +34,8 @@ inline constexpr RankWords kKeywords[] = {
      U"apéndice appendice приложение 附录 附錄 付録 rozdział rozdzial "
      U"kapitola kapitlet kapittel kapitler luku peatükk nodaļa skyrius "
      U"fejezet capitolul capitol розділ раздзел поглавље poglavlje "
-     U"poglavje κεφάλαιο κεφαλαιο bölüm الفصل فصل פרק chương bab kabanata "
+     U"poglavje κεφάλαιο κεφαλαιο κεφάλαιον κεφαλαιον bölüm الفصل فصل פרק "
+     U"chương bab kabanata "
      U"अध्याय পরিচ্ছেদ অধ্যায় บทที่ บท ตอนที่ თავი գլուխ capítol kapitulua "
      U"caibidil pennod kafli ĉapitro caput kapitulli kapitull fəsil тарау "
      U"бүлэг ምዕራፍ அத்தியாயம் అధ్యాయం ಅಧ್ಯಾಯ അധ്യായം ਅਧਿਆਇ પ્રકરણ باب поглавје "

@@ -211,6 +211,38 @@ INSTANTIATE_TEST_SUITE_P(
                     LabelCase{"Epilogue.", "", "Epilogue"},
                     LabelCase{"", "", ""}));
 
+// Returns the number of a heading's label if the whole heading is its label; 0
+// if it is not.
+int ChapterOf(const std::string& heading) {
+  const Label label = SplitLabel(heading);
+  return label.rank == Rank::kChapter && label.title.empty() ? label.number : 0;
+}
+
+TEST(LabelWordsTest, ChaptersAreCountedInWords) {
+  EXPECT_EQ(ChapterOf("CHAPTER THE THIRTEENTH"), 13);
+  EXPECT_EQ(ChapterOf("CHAPTER TWELFTH"), 12);
+  EXPECT_EQ(ChapterOf("NINETEENTH CHAPTER"), 19);
+  EXPECT_EQ(ChapterOf("Chapitre vingt et unième"), 21);
+  EXPECT_EQ(ChapterOf("Розділ третій"), 3);
+  EXPECT_EQ(ChapterOf("Розділ тринадцятий"), 13);
+  EXPECT_EQ(ChapterOf("Глава прва"), 1);
+  EXPECT_EQ(ChapterOf("Глава трећа"), 3);
+  EXPECT_EQ(ChapterOf("Глава четврта"), 4);
+  EXPECT_EQ(ChapterOf("פרק שישי"), 6);
+  EXPECT_EQ(ChapterOf("פרק אחד עשר"), 11);
+  EXPECT_EQ(ChapterOf("פרק שנים־עשר"), 12);
+  EXPECT_EQ(ChapterOf("الفصل الحادي عشر"), 11);
+  EXPECT_EQ(ChapterOf("الفصل الثالث عشر"), 13);
+  EXPECT_EQ(ChapterOf("فصل یازدهم"), 11);
+  EXPECT_EQ(ChapterOf("فصل بیست و یکم"), 21);
+  EXPECT_EQ(ChapterOf("ALTINCI BÖLÜM"), 6);
+  EXPECT_EQ(ChapterOf("Chương mười một"), 11);
+  EXPECT_EQ(ChapterOf("Bab satu"), 1);
+  EXPECT_EQ(ChapterOf("Bab kesepuluh"), 10);
+  EXPECT_EQ(ChapterOf("Caput primum"), 1);
+  EXPECT_EQ(ChapterOf("ΚΕΦΑΛΑΙΟΝ ΔΕΥΤΕΡΟΝ"), 2);
+}
+
 TEST(LabelWordsTest, NumbersAreRead) {
   EXPECT_EQ(NumberOf("XXXII."), 32);
   EXPECT_EQ(NumberOf("seventeen"), 17);

@@ -17,7 +17,7 @@ constexpr size_t kMaxTypedLines = 4;
 constexpr size_t kMaxTypedBytes = 200;
 // A heading with less text behind it is a line of a title page.
 constexpr size_t kMinBytesBehind = 80;
-constexpr size_t kLeastShare = 5;  // of the text to its large letters
+constexpr size_t kLeastShare = 5;  // the text, to its large letters
 constexpr int kLevelOfDocument = 0;
 
 bool AreOfOneSize(float a, float b) {
@@ -27,7 +27,7 @@ bool AreOfOneSize(float a, float b) {
 // Lines of one size that follow each other on one page.
 struct Run {
   PdfLargeLine first;
-  float height = 0;  // of its label, where the first line is one
+  float height = 0;  // its label's, where the first line is one
   std::string text;
   size_t end = 0;  // in bytes of the document's text
   size_t num_lines = 1;

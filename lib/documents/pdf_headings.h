@@ -14,7 +14,7 @@ namespace tiercel::document {
 struct PdfLargeLine {
   size_t page = 0;   // from 0
   size_t begin = 0;  // in bytes of the text
-  float height = 0;  // of its letters, in points
+  float height = 0;  // its letters', in points
   std::string text;
   bool is_joined = false;  // no other text stands between it and the last one
 };

@@ -11,7 +11,7 @@ namespace {
 
 constexpr float kAligned = 4.0F;    // points
 constexpr float kOneRow = 0.5F;     // share of a line's height
-constexpr size_t kLeastRows = 8;    // of a page that is looked at
+constexpr size_t kLeastRows = 8;    // on a page that is looked at
 constexpr float kMostRows = 0.6F;   // share of rows that numbers count
 constexpr float kAway = 0.7F;       // share of a row's height
 constexpr float kFullLine = 0.85F;  // share of the text's width

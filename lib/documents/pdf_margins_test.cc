@@ -185,9 +185,9 @@ std::vector<Lines> NumberedPages(int step, int left, const std::string& text) {
   int count = 0;
   for (Lines& page : pages) {
     for (int i = 0; i < 20; ++i) {
-      page.push_back({72, 700 - 20 * i, text});
+      page.push_back({72, 720 - 26 * i, text});
       if (++count % step > 0) continue;
-      page.push_back({left, 700 - 20 * i, std::to_string(count), 8});
+      page.push_back({left, 720 - 26 * i, std::to_string(count), 8});
     }
   }
   return pages;
@@ -206,7 +206,7 @@ TEST(PdfMarginsTest, NumbersOfLinesAreLeftOut) {
 TEST(PdfMarginsTest, NumbersOfAListOrATableStay) {
   std::vector<Lines> pages = NumberedPages(1, 40, "Ann Bell");
   for (Lines& page : pages) {
-    page.push_back({72, 250, "and so they went over the hill and far away"});
+    page.push_back({72, 190, "and so they went over the hill and far away"});
   }
   EXPECT_THAT(BookIn(PdfOf(pages)).text, HasSubstr("17"));
   // On one page of four.

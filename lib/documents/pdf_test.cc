@@ -592,10 +592,14 @@ TEST(PdfGeometryTest, LamComesBeforeAlefInTheirSign) {
       Straightened(PageOfWords({{and_no_given, article_given, first_given}},
                                {20, 0}, {0, 20})),
       ElementsAre(first_read + " " + article_read + " " + and_no_read));
-  // Where all letters are reversed no word shows that they are not.
+  // No word shows that they are not reversed as all others.
   EXPECT_THAT(Straightened(PageOfWords({{"\u0627\u0644\u0648", article_given}},
                                        {20, 0}, {0, 20})),
               ElementsAre(article_read + " " + and_no_read));
+  // "Mind" has the letters of "without" in another order.
+  EXPECT_THAT(Straightened(PageOfWords({{"\u0644\u0627\u0628", article_given}},
+                                       {20, 0}, {0, 20})),
+              ElementsAre(article_read + " \u0628\u0627\u0644"));
 }
 
 TEST(PdfTest, ADropCapJoinsItsWord) {

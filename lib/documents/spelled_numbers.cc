@@ -201,6 +201,14 @@ SpelledNumber BelowHundred(std::u32string_view text, size_t begin) {
       return next.value >= least && next.value <= most ? next : SpelledNumber();
     });
   };
+  if (number.value > 0 && number.value < 10) {
+    static const auto* const kTen = new Values(ValuesOf(kTenBehindOnes));
+    const SpelledNumber ten = BehindJoiner(text, number.length, [&](size_t at) {
+      const std::u32string_view word = WordAt(text, at);
+      return SpelledNumber{ValueIn(*kTen, word), at + word.size()};
+    });
+    if (ten.value > 0) return {10 + number.value, ten.length};
+  }
   if (number.value == 4) {  // "quatre-vingts"
     const SpelledNumber twenty = word_behind(20, 20);
     if (twenty.value > 0) number = {80, twenty.length};
