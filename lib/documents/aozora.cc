@@ -285,6 +285,24 @@ class Copier {
   std::optional<size_t> open_;  // the place of a heading that is not ended
 };
 
+// Returns the number of the author's line in the first block: the last one that
+// is no translator's or editor's. Before it may be a subtitle, and the title in
+// another language.
+size_t AuthorIn(const std::vector<TextLine>& lines) {
+  constexpr std::string_view kOthers[] = {"訳", "編", "校訂", "校注", "訳者"};
+  size_t author = lines[0].num_lines - 1;
+  while (author > 1 &&
+         std::any_of(std::begin(kOthers), std::end(kOthers),
+                     [&](std::string_view end) {
+                       const std::string_view line = lines[author].text;
+                       return line.size() > end.size() &&
+                              StartsAt(line, line.size() - end.size(), end);
+                     })) {
+    --author;
+  }
+  return author;
+}
+
 }  // namespace
 
 std::vector<Heading> ReadAozora(Document* document) {
@@ -295,7 +313,7 @@ std::vector<Heading> ReadAozora(Document* document) {
       LinesOf(std::string_view(document->text).substr(0, 4096));
   if (lines.size() > 2 && document->title.empty() && !lines[1].is_first) {
     document->title = lines[0].text;
-    document->author = lines[1].text;
+    document->author = lines[AuthorIn(lines)].text;
   }
   document->warnings.emplace_back(
       "Aozora Bunko's marks, readings and notes were left out");

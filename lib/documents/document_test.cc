@@ -206,6 +206,17 @@ TEST_F(DocumentTest, Fb2IsReadAlsoFromAnArchive) {
     EXPECT_EQ(document.sections[1].level, 2);
     EXPECT_EQ(document.sections[1].title, "Утро");
   }
+  // A later body without a name is text, and the title of a poem no heading.
+  std::string later = kFb2;
+  later.insert(later.find("<poem>") + 6, "<title><p>Стих</p></title>");
+  later.insert(later.find("<body name"),
+               "<body><title><p>Книга 2</p></title><section><title><p>Глава 2"
+               "</p></title><p>Ещё.</p></section></body>");
+  std::string titles;
+  for (const Section& section : Good(Read("book", later)).sections) {
+    titles += section.label + section.title + "|";
+  }
+  EXPECT_EQ(titles, "Часть 1|Глава 1Утро|Книга 2|Глава 2|");
   std::string bare = kFb2;
   bare.replace(bare.find("Утро"), std::string("Утро").size(),
                "A & B &co &amp; C&D");

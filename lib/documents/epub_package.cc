@@ -21,7 +21,9 @@ struct ManifestItem {
   std::string href;
   std::string type;
   std::string properties;
+  std::string fallback;  // the id of another item, or empty
 };
+using Manifest = std::unordered_map<std::string, ManifestItem>;  // by id
 
 bool ListHas(std::string_view words, std::string_view word) {
   return (" " + std::string(words) + " ").find(" " + std::string(word) + " ") !=
@@ -193,6 +195,25 @@ void AddPoints(const xmlNode* parent, int level, const std::string& path,
   }
 }
 
+// Returns the item with an id, or the first page of those that it names in its
+// stead, if it is none (a picture with a description); null if there is no such
+// item.
+const ManifestItem* PageFor(const Manifest& manifest, const std::string& id) {
+  constexpr int kMostFallbacks = 16;
+  const auto first = manifest.find(id);
+  if (first == manifest.end()) return nullptr;
+  const ManifestItem* item = &first->second;
+  for (int i = 0; i < kMostFallbacks; ++i) {
+    if (item->type == "application/xhtml+xml" || item->type == "text/html") {
+      return item;
+    }
+    const auto next = manifest.find(item->fallback);
+    if (next == manifest.end()) break;
+    item = &next->second;
+  }
+  return &first->second;
+}
+
 }  // namespace
 
 std::optional<std::string> PackagePath(std::string_view container) {
@@ -245,12 +266,12 @@ EpubPackage ParsePackage(std::string_view opf, const std::string& path) {
     if (!place.has_value()) package.outside = href;
     return place.has_value() ? std::optional(place->path) : std::nullopt;
   };
-  std::unordered_map<std::string, ManifestItem> manifest;
+  Manifest manifest;
   for (const xmlNode* item = Child(Child(root, "manifest"), "item");
        item != nullptr; item = item->next) {
-    const ManifestItem entry = {Attribute(item, "href"),
-                                Attribute(item, "media-type"),
-                                Attribute(item, "properties")};
+    const ManifestItem entry = {
+        Attribute(item, "href"), Attribute(item, "media-type"),
+        Attribute(item, "properties"), Attribute(item, "fallback")};
     if (entry.href.empty()) continue;
     manifest.emplace(Attribute(item, "id"), entry);
     if (ListHas(entry.properties, "nav")) package.nav = path_of(entry.href);
@@ -261,9 +282,9 @@ EpubPackage ParsePackage(std::string_view opf, const std::string& path) {
   std::vector<std::string> aside;
   for (const xmlNode* ref = Child(Child(root, "spine"), "itemref");
        ref != nullptr; ref = ref->next) {
-    const auto item = manifest.find(Attribute(ref, "idref"));
-    if (item == manifest.end()) continue;
-    std::optional<std::string> page = path_of(item->second.href);
+    const ManifestItem* const item = PageFor(manifest, Attribute(ref, "idref"));
+    if (item == nullptr) continue;
+    std::optional<std::string> page = path_of(item->href);
     if (!page.has_value()) continue;
     auto& pages = Attribute(ref, "linear") == "no" ? aside : package.spine;
     pages.push_back(*std::move(page));

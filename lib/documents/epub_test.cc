@@ -219,6 +219,20 @@ TEST(EpubTest, ATableOfContentsIsNoChapter) {
   EXPECT_EQ(Good(Read(files)).sections[0].title, "Eins");
 }
 
+// A page in a format that readers need not know names another in its stead.
+TEST(EpubTest, TheFallbackOfAPageIsRead) {
+  Files files = TwoChapters();
+  std::string& opf = files["OPS/book.opf"];
+  const std::string item = "<item id='two' href='text/two.xhtml'/>";
+  opf.replace(
+      opf.find(item), item.size(),
+      "<item id='two' href='a.png' media-type='image/png' fallback='x'/>"
+      "<item id='x' href='a.pdf' media-type='a/b' fallback='y'/>"
+      "<item id='y' href='text/two.xhtml' "
+      "media-type='application/xhtml+xml'/>");
+  EXPECT_EQ(Good(Read(files)).text, Good(Read(TwoChapters())).text);
+}
+
 TEST(EpubTest, AnIndexAtTheEndIsLeftOutAndSaid) {
   Files files = TwoChapters();
   files["OPS/notes.xhtml"] = "<h1>Index</h1><h2>W</h2><p>whale, 7</p>";

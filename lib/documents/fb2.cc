@@ -8,6 +8,7 @@
 #include "lib/documents/encoding.h"
 #include "lib/documents/error.h"
 #include "lib/documents/html.h"
+#include "lib/documents/labels.h"
 #include "lib/documents/xhtml.h"
 #include "lib/documents/xml.h"
 
@@ -16,11 +17,14 @@ namespace {
 
 constexpr int kDeepestHeading = 6;
 
-// Writes a body of FB2 as HTML, in the order of the file.
+// A body of FB2: the first, which may have the book's title; another one of the
+// text, as later books of a series; or notes.
+enum class Body { kFirst, kLater, kNotes };
+
+// Writes a body as HTML, in the order of the file.
 class BodyWriter {
  public:
-  BodyWriter(bool is_main, std::string* html)
-      : is_main_(is_main), html_(html) {}
+  BodyWriter(Body kind, std::string* html) : kind_(kind), html_(html) {}
 
   void Write(const xmlNode& body) {
     const xmlNode* node = &body;
@@ -45,9 +49,12 @@ class BodyWriter {
   std::string TagOf(const xmlNode& node) const {
     const std::string_view name = LocalName(node);
     // A title has a paragraph a line, and is one heading. That of the book is
-    // none, nor are the numbers of notes.
+    // none, nor are those of poems and the numbers of notes.
     if (name == "title") {
-      if (is_main_ != (sections_ > 0)) return "p";
+      const bool is_heading = kind_ == Body::kFirst   ? sections_ > 0
+                              : kind_ == Body::kNotes ? sections_ == 0
+                                                      : true;
+      if (!is_heading || poems_ > 0) return "p";
       return "h" +
              std::to_string(std::min(std::max(sections_, 1), kDeepestHeading));
     }
@@ -75,6 +82,7 @@ class BodyWriter {
     const std::string_view name = LocalName(node);
     if (name.empty() || name == "image" || name == "binary") return false;
     if (name == "section") ++sections_;
+    if (name == "poem") ++poems_;
     const std::string tag = TagOf(node);
     const std::string id = Attribute(&node, "id");
     if (name == "title") in_title_ = true;
@@ -111,13 +119,28 @@ class BodyWriter {
       html_->append("</a>");
     }
     if (name == "section") --sections_;
+    if (name == "poem") --poems_;
   }
 
-  const bool is_main_;  // else it has notes
+  const Body kind_;
   std::string* const html_;
   int sections_ = 0;  // sections that are open
+  int poems_ = 0;
   bool in_title_ = false;
 };
+
+// A body behind the first one has notes if it is named, or titled, after them.
+Body KindOf(const xmlNode* body, bool is_first) {
+  if (is_first) return Body::kFirst;
+  if (!Attribute(body, "name").empty()) return Body::kNotes;
+  const std::string title = HeadingKey(TextOf(Child(body, "title")));
+  for (const std::string_view notes :
+       {"notes", "footnotes", "endnotes", "comments", "примечания", "сноски",
+        "комментарии", "примітки", "бележки", "anmerkungen", "poznámky"}) {
+    if (title == HeadingKey(notes)) return Body::kNotes;
+  }
+  return Body::kLater;
+}
 
 std::string NameOf(const xmlNode* author) {
   std::string name;
@@ -170,7 +193,7 @@ Result ReadFb2(const std::string& name, std::string_view bytes) {
   for (const xmlNode* body = Child(root, "body"); body != nullptr;
        body = body->next) {
     if (LocalName(*body) != "body") continue;
-    BodyWriter(num_bodies++ == 0, &html).Write(*body);
+    BodyWriter(KindOf(body, num_bodies++ == 0), &html).Write(*body);
   }
   if (num_bodies == 0) {
     return InputError(name, "invalid_fb2",

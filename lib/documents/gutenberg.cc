@@ -134,21 +134,28 @@ Place BookIn(std::string_view text) {
 
 }  // namespace
 
+void ReadGutenbergFields(std::string_view header, Document* document) {
+  std::string title = Field(header, "\nTitle:");
+  if (!title.empty()) document->title = std::move(title);
+  std::string author = Field(header, "\nAuthor:");
+  if (!author.empty()) document->author = std::move(author);
+  const std::string language = Lowercase(Field(header, "\nLanguage:"));
+  for (const auto& [name, tag] : kLanguages) {
+    if (language == name) document->language = tag;
+  }
+}
+
 void LeaveOutGutenbergFrame(Document* document) {
   const std::string_view text = document->text;
   const auto [begin, end] = BookIn(text);
   if (begin == 0) return;
   const std::string header = "\n" + std::string(text.substr(0, begin));
-  if (std::string title = Field(header, "\nTitle:"); !title.empty()) {
-    document->title = std::move(title);
-    document->author = Field(header, "\nAuthor:");
-  } else {
+  if (Field(header, "\nTitle:").empty()) {
     ReadFirstLine(header, document);
+  } else {
+    document->author.clear();
   }
-  const std::string language = Lowercase(Field(header, "\nLanguage:"));
-  for (const auto& [name, tag] : kLanguages) {
-    if (language == name) document->language = tag;
-  }
+  ReadGutenbergFields(header, document);
   document->warnings.push_back(
       "Project Gutenberg's frame around the book was left out: " +
       std::to_string(begin) + " bytes before it, " +

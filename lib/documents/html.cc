@@ -91,6 +91,7 @@ class Reader {
           Enter(*child);
         } else if (IsGutenbergFrame(child->v.element)) {
           page_->had_frame = true;
+          page_->frame += TextInLines(*child);
         } else if (IsNavigation(child->v.element)) {
           NoteNavigation(*child);
         }
@@ -107,7 +108,7 @@ class Reader {
   struct Open {
     const GumboNode* node;
     unsigned next_child;
-    int num_parts;   // cells so far
+    int num_parts;   // cells, or parts of a formula, so far
     int number;      // the next item's
     size_t heading;  // its number, if it is one
     bool is_silent;  // the page's number, which is no text
@@ -170,6 +171,11 @@ class Reader {
     is_border_ = true;
     const GumboElement& element = node.v.element;
     const Role role = RoleOf(element);
+    if (!open_.empty()) {
+      Open& parent = open_.back();
+      const std::string_view sign = SignBetween(parent.node->v.element);
+      if (!sign.empty() && parent.num_parts++ > 0) writer_.Words(sign);
+    }
     switch (role) {
       case Role::kLine:
       case Role::kRow:
@@ -488,6 +494,7 @@ void FillFrom(HtmlPage page, Document* document) {
       SectionsOf(WithUndeclared(document->text, std::move(page.headings)));
   document->pages = std::move(page.pages);
   WarnOf(page.num_controls, page.had_frame, document);
+  if (page.had_frame) ReadGutenbergFields(page.frame, document);
   LeaveOutGutenbergFrame(document);
 }
 

@@ -32,6 +32,7 @@ struct HtmlPage {
   std::unordered_map<std::string, size_t> anchors;  // places in the text
   size_t num_controls = 0;  // control characters that became spaces
   bool had_frame = false;   // Project Gutenberg's, which was left out
+  std::string frame;        // its text (TextInLines)
 };
 
 // The text has blank lines between paragraphs and around headings, list items

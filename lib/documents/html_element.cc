@@ -413,6 +413,16 @@ bool HasWord(const GumboElement& element, const char* name,
   return false;
 }
 
+// Returns true for an element that HTML does not know, by its name.
+bool IsNamed(const GumboElement& element, std::string_view name) {
+  const std::string_view tag(element.original_tag.data,
+                             element.original_tag.length);
+  return tag.size() > name.size() + 1 && tag.front() == '<' &&
+         tag.substr(1, name.size()) == name &&
+         std::string_view("> /\t\r\n").find(tag[name.size() + 1]) !=
+             std::string_view::npos;
+}
+
 bool IsGutenbergFrame(const GumboElement& element) {
   const std::string_view id = Attribute(element, "id");
   return id == "pg-header" || id == "pg-footer";
@@ -425,6 +435,10 @@ bool IsNavigation(const GumboElement& element) {
 
 bool IsLeftOut(const GumboElement& element) {
   if (RoleOf(element) == Role::kLeftOut) return true;
+  // The source of a formula, beside the formula.
+  if (IsNamed(element, "annotation") || IsNamed(element, "annotation-xml")) {
+    return true;
+  }
   if (element.attributes.length == 0) return false;
   const std::string_view role = Attribute(element, "role");
   return role == "navigation" || role == "search" || role == "contentinfo" ||
@@ -512,6 +526,31 @@ bool IsNoteMark(const GumboNode& node) {
   // A power ("x2") has no link.
   return is_link || HasLink(node) ||
          std::isdigit(static_cast<unsigned char>(OneLine(*text)[0])) == 0;
+}
+
+std::string_view SignBetween(const GumboElement& element) {
+  if (element.tag_namespace != GUMBO_NAMESPACE_MATHML) return {};
+  return IsNamed(element, "mfrac")  ? "/"
+         : IsNamed(element, "msup") ? "^"
+         : IsNamed(element, "msub") ? "_"
+                                    : "";
+}
+
+std::string TextInLines(const GumboNode& node) {
+  std::string text;
+  std::vector<const GumboNode*> left = {&node};
+  while (!left.empty()) {
+    const GumboNode& next = *left.back();
+    left.pop_back();
+    if (IsText(next)) text += OneLine(next.v.text.text);
+    if (next.type != GUMBO_NODE_ELEMENT) continue;
+    if (RoleOf(next.v.element) != Role::kInline) text += "\n";
+    const GumboVector& children = next.v.element.children;
+    for (unsigned i = children.length; i-- > 0;) {
+      left.push_back(static_cast<const GumboNode*>(children.data[i]));
+    }
+  }
+  return text;
 }
 
 std::string_view AlternativeText(const GumboNode& node, bool is_heading) {

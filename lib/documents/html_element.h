@@ -82,6 +82,13 @@ std::optional<PageMark> PageMarkOf(const GumboNode& node);
 // letter, or any image in a heading without text. Empty for others.
 std::string_view AlternativeText(const GumboNode& node, bool is_heading);
 
+// Returns the sign between the parts of a formula: "/" in a fraction, "^"
+// before a power, "_" before an index; "" in other elements.
+std::string_view SignBetween(const GumboElement& element);
+
+// Returns the text of a node, each block behind a line feed.
+std::string TextInLines(const GumboNode& node);
+
 // Returns true for a node of text or white space.
 bool IsText(const GumboNode& node);
 // Returns the text within a node if it has at most `most` bytes.

@@ -382,6 +382,14 @@ TEST(HtmlTest, ImagesOfLettersAreLetters) {
   EXPECT_EQ(page->text, "I. The Mill\n\na\n\nNight\n\nb\n\nx^2\n");
 }
 
+TEST(HtmlTest, FormulasAreWrittenOnce) {
+  EXPECT_EQ(TextOf("<p>is <math><semantics><mrow><mfrac><mn>1</mn><mn>2</mn>"
+                   "</mfrac><msup><mi>x</mi><mn>3</mn></msup></mrow>"
+                   "<annotation encoding='application/x-tex'>\\frac12x^3"
+                   "</annotation></semantics></math> or so"),
+            "is 1/2x^3 or so\n");
+}
+
 TEST(HtmlTest, NumbersOfPrintedPagesAreNoText) {
   const auto page = ReadHtmlPage(
       "<p>to the <span class=pagenum id=Page_12>[Pg 12]</span>garden un"
@@ -432,10 +440,16 @@ TEST(HtmlTest, AFrameSetHasLinksAndNoText) {
 TEST(HtmlTest, GutenbergsFrameIsLeftOutAndSaid) {
   Document document;
   ASSERT_TRUE(
-      ReadHtml("<section id=pg-header><h2>The Project</h2></section>"
-               "<p>x<section id=pg-footer>end</section>",
+      ReadHtml("<title>The Mill | Project Gutenberg</title>"
+               "<section id=pg-header><h2>The Project</h2><div><p><strong>Title"
+               "</strong>: The Mill</p><div><p><strong>Author</strong>: Ann "
+               "Bell</p></div><p><strong>Language</strong>: French</p></div>"
+               "<div>*** START ***</div></section><p>x<section "
+               "id=pg-footer>end</section>",
                &document));
   EXPECT_EQ(document.text, "x\n");
+  EXPECT_EQ(document.title + "|" + document.author + "|" + document.language,
+            "The Mill|Ann Bell|fr");
   EXPECT_THAT(document.warnings, ElementsAre(HasSubstr("Gutenberg")));
   Document old;
   ASSERT_TRUE(ReadHtml(

@@ -195,7 +195,7 @@ std::vector<Lines> NumberedPages(int step, int left, const std::string& text) {
 
 TEST(PdfMarginsTest, NumbersOfLinesAreLeftOut) {
   const std::string line = "and so they went over the hill and far away, until";
-  const std::string prose = BookIn(PdfOf(NumberedPages(1, 40, line))).text;
+  const std::string prose = BookIn(PdfOf(NumberedPages(1, 50, line))).text;
   EXPECT_EQ(prose.find_first_of("0123456789"), std::string::npos);
   EXPECT_THAT(prose, HasSubstr(line + " " + line));
   EXPECT_EQ(BookIn(PdfOf(NumberedPages(5, 400, "and far away")))
@@ -212,7 +212,7 @@ TEST(PdfMarginsTest, NumbersOfAListOrATableStay) {
   // On one page of four.
   const std::string line = "and so they went over the hill and far away, until";
   pages = PagesWith(3, {});
-  pages.push_back(NumberedPages(1, 40, line)[0]);
+  pages.push_back(NumberedPages(1, 50, line)[0]);
   EXPECT_THAT(BookIn(PdfOf(pages)).text, HasSubstr("17"));
 }
 

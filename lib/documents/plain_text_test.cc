@@ -597,6 +597,17 @@ TEST(PlainTextTest, AozorasMarksAreReadAndLeftOut) {
   EXPECT_EQ(ReadAsText(plain).text, plain);
 }
 
+TEST(PlainTextTest, AozorasHeadNamesTheAuthorLast) {
+  const std::string marks = "\n\n朝《あさ》［＃改行］川《かわ》［＃改行］\n";
+  const auto author_of = [&](const std::string& head) {
+    const Document document = ReadAsText(head + marks);
+    return document.title + "|" + document.author;
+  };
+  EXPECT_EQ(author_of("川\n――朝の話――\n某"), "川|某");
+  EXPECT_EQ(author_of("川\nTHE RIVER\nベル　アン\n某訳"), "川|ベル　アン");
+  EXPECT_EQ(author_of("川\n某"), "川|某");
+}
+
 TEST(PlainTextTest, AozorasCharactersMayBeNamedByTheirPlaceAlone) {
   const std::string marks = "《かわ》［＃改行］《かわ》［＃改行］";
   const Document document =
