@@ -143,6 +143,20 @@ std::string UnlessMadeUp(const std::string& name) {
                                                                  : name;
 }
 
+// Returns the pages with which a section of the first level begins.
+std::set<size_t> PagesThatBeginChapters(const Document& document) {
+  std::set<size_t> chapters;
+  for (const Section& section : document.sections) {
+    if (section.level > 1) continue;
+    const auto page = std::lower_bound(
+        document.pages.begin(), document.pages.end(), section.begin,
+        [](const Page& p, size_t begin) { return p.begin < begin; });
+    if (page == document.pages.end() || page->begin != section.begin) continue;
+    chapters.insert(static_cast<size_t>(page - document.pages.begin()));
+  }
+  return chapters;
+}
+
 }  // namespace
 
 Result ReadPdf(const std::string& name, const std::string& bytes) {
@@ -188,11 +202,20 @@ Result ReadPdf(const std::string& name, const std::string& bytes) {
   std::vector<std::string> numbers = DropMargins(outline, &pages);
   std::vector<std::string> labels = PdfPageLabels(bytes, pages.size());
   if (!labels.empty()) numbers = std::move(labels);
-  const std::vector<PdfLargeLine> large =
-      WritePdfText(pages, numbers, chapters, &document);
-  std::vector<Section> located;
-  if (outline.size() > 1) located = LocateOutline(outline, &document);
-  document.sections = BestPdfSections(large, std::move(located), &document);
+  const auto write = [&] {
+    const std::vector<PdfLargeLine> large =
+        WritePdfText(pages, numbers, chapters, &document);
+    std::vector<Section> located;
+    if (outline.size() > 1) located = LocateOutline(outline, &document);
+    document.sections = BestPdfSections(large, std::move(located), &document);
+  };
+  write();
+  if (outline.size() < 2) {
+    // Notes stand at the ends of the chapters that the text shows.
+    chapters = PagesThatBeginChapters(document);
+    document.pages.clear();
+    write();
+  }
   return document;
 }
 

@@ -1,6 +1,7 @@
 #include "lib/documents/pdf_geometry.h"
 
 #include <algorithm>
+#include <map>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -71,6 +72,16 @@ void TurnBack(PdfPage* page) {
 
 // ---- Turned lines ----
 
+// Erases lines without words, and blocks without lines.
+void EraseEmpty(PdfPage* page) {
+  for (PdfBlock& block : page->blocks) {
+    std::erase_if(block.lines,
+                  [](const PdfLine& line) { return line.words.empty(); });
+  }
+  std::erase_if(page->blocks,
+                [](const PdfBlock& block) { return block.lines.empty(); });
+}
+
 // The margins of a page may have lines that are turned. A word of fewer letters
 // may be higher than it is wide.
 bool IsTurned(const PdfLine& line) {
@@ -135,14 +146,55 @@ void LayTurnedLines(std::vector<PdfPage>* pages) {
       LayDown(line);
     }
   });
-  for (PdfPage& page : *pages) {
-    for (PdfBlock& block : page.blocks) {
-      std::erase_if(block.lines,
-                    [](const PdfLine& line) { return line.words.empty(); });
+  for (PdfPage& page : *pages) EraseEmpty(&page);
+}
+
+// ---- Readings ----
+
+// Returns true for a line of Japanese syllables alone.
+bool IsOfSyllables(const PdfLine& line) {
+  return std::all_of(
+      line.words.begin(), line.words.end(), [](const PdfWord& word) {
+        const std::u32string letters = ToUtf32(word.text);
+        return std::all_of(letters.begin(), letters.end(),
+                           [](char32_t c) { return c > 0x3040 && c < 0x3100; });
+      });
+}
+
+// Drops the readings (furigana) in small print right above a line, and joins
+// the lines that they parted.
+void DropReadings(float body, PdfPage* page) {
+  constexpr float kSmallest = 0.65F;          // share of the body's height
+  std::multimap<float, const PdfBox*> lines;  // larger ones, by their tops
+  std::vector<PdfLine*> small;
+  for (PdfBlock& block : page->blocks) {
+    for (PdfLine& line : block.lines) {
+      if (LetterHeight(line) > kSmallest * body) {
+        lines.emplace(line.box.top, &line.box);
+      } else if (IsOfSyllables(line)) {
+        small.push_back(&line);
+      }
     }
-    std::erase_if(page.blocks,
-                  [](const PdfBlock& block) { return block.lines.empty(); });
   }
+  bool has_readings = false;
+  for (PdfLine* const line : small) {
+    const PdfBox& box = line->box;
+    const float near = LetterHeight(*line) / 2;
+    const auto end = lines.upper_bound(box.bottom + near);
+    constexpr int kMostTried = 100;
+    int tried = 0;
+    for (auto below = lines.lower_bound(box.bottom - near);
+         below != end && tried < kMostTried; ++below, ++tried) {
+      if (below->second->left < box.right && below->second->right > box.left) {
+        line->words.clear();
+        has_readings = true;
+        break;
+      }
+    }
+  }
+  if (!has_readings) return;
+  EraseEmpty(page);
+  JoinPartedBlocks(page);
 }
 
 // ---- Drop caps ----
@@ -288,7 +340,9 @@ void StraightenPages(std::vector<PdfPage>* pages) {
   for (PdfPage& page : *pages) TurnBack(&page);
   LayTurnedLines(pages);
   DropLineNumbers(pages);
+  const float body = BodyHeight(*pages);
   for (PdfPage& page : *pages) {
+    DropReadings(body, &page);
     ReadFromRight(&page);
     JoinDropCaps(&page);
     JoinRaisedNumbers(&page);

@@ -13,6 +13,7 @@ namespace tiercel::document {
 //   turned text (a table on its side) is turned back, and so is a turned line
 //   at the edge of a page, unless three pages have it: then it is left out;
 //   numbers that count lines are left out (DropLineNumbers);
+//   readings of Japanese words, in small print above them, are left out;
 //   lines in Hebrew or Arabic get the order in which they are read
 //   (ReadFromRight);
 //   a large letter over several lines (a drop cap) joins the word it begins;

@@ -17,6 +17,7 @@ constexpr size_t kMaxTypedLines = 4;
 constexpr size_t kMaxTypedBytes = 200;
 // A heading with less text behind it is a line of a title page.
 constexpr size_t kMinBytesBehind = 80;
+constexpr size_t kMostFront = 50;  // lines of a title page
 constexpr size_t kLeastShare = 5;  // the text, to its large letters
 constexpr int kLevelOfDocument = 0;
 
@@ -93,7 +94,8 @@ bool DropFront(std::string_view text, std::vector<Run>* runs) {
            !IsUnnumberedPart((*runs)[i].text);
   };
   size_t count = 0;
-  while (count < runs->size() && is_front(count)) ++count;
+  const size_t most = std::min(runs->size(), kMostFront);
+  while (count < most && is_front(count)) ++count;
   if (count == 0) return false;
   runs->erase(runs->begin() + 1,
               runs->begin() + static_cast<std::ptrdiff_t>(count));
@@ -109,9 +111,11 @@ bool MissMany(const std::vector<Heading>& typed,
   for (const Heading& heading : found) {
     if (SplitLabel(heading.text).rank == Rank::kNone) continue;
     ++num_numbered;
-    num_typed += static_cast<size_t>(std::any_of(
-        typed.begin(), typed.end(),
-        [&](const Heading& other) { return other.begin == heading.begin; }));
+    const auto at = std::lower_bound(
+        typed.begin(), typed.end(), heading.begin,
+        [](const Heading& other, size_t begin) { return other.begin < begin; });
+    num_typed +=
+        static_cast<size_t>(at != typed.end() && at->begin == heading.begin);
   }
   return num_typed > 0 && num_typed * 5 < num_numbered * 4;
 }
@@ -139,11 +143,13 @@ bool MissesChapters(const std::vector<Section>& outline,
     const Rank rank = SplitLabel(section.label).rank;
     if (rank == Rank::kNone || rank == Rank::kNumber) continue;
     ++num_chapters;
-    num_named += static_cast<size_t>(
-        std::any_of(outline.begin(), outline.end(), [&](const Section& other) {
-          return other.begin + kNear > section.begin &&
-                 other.begin < section.begin + kNear;
-        }));
+    const auto next =
+        std::upper_bound(outline.begin(), outline.end(), section.begin,
+                         [](size_t begin, const Section& other) {
+                           return begin < other.begin + kNear;
+                         });
+    num_named += static_cast<size_t>(next != outline.end() &&
+                                     next->begin < section.begin + kNear);
   }
   return num_chapters >= kFewChapters && num_named * 2 < num_chapters;
 }

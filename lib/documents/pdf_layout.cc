@@ -95,6 +95,24 @@ bool IsWordAtEdge(const PdfBlock& block, const PdfPage& page) {
           block.box.top > (1 - kEdge) * page.height);
 }
 
+// The usual distance from a row of the page to the next.
+float PitchOf(const PdfPage& page) {
+  std::vector<float> tops;
+  for (const PdfBlock& block : page.blocks) {
+    for (const PdfLine& line : block.lines) tops.push_back(line.box.top);
+  }
+  std::sort(tops.begin(), tops.end());
+  std::vector<float> steps;
+  for (size_t i = 1; i < tops.size(); ++i) {
+    if (tops[i] - tops[i - 1] > 1) steps.push_back(tops[i] - tops[i - 1]);
+  }
+  if (steps.empty()) return 0;
+  const auto middle =
+      steps.begin() + static_cast<std::ptrdiff_t>(steps.size() / 2);
+  std::nth_element(steps.begin(), middle, steps.end());
+  return *middle;
+}
+
 void AddItems(const pugi::xml_node& outline, int level,
               std::vector<PdfOutlineItem>* items) {
   if (level > kMaxOutlineDepth) return;
@@ -136,6 +154,39 @@ void WidenColumns(PdfPage* page) {
       }
     }
   }
+}
+
+void JoinPartedBlocks(PdfPage* page) {
+  constexpr float kAligned = 4;   // points
+  constexpr float kIndents = 3;   // letters by which a first line is indented
+  constexpr float kLeast = 0.5F;  // share of the usual distance of rows
+  constexpr float kMost = 1.2F;
+  const float pitch = PitchOf(*page);
+  std::vector<PdfBlock> joined;
+  for (PdfBlock& block : page->blocks) {
+    const auto is_next = [&](const PdfBlock& last) {
+      const float step =
+          block.lines.front().box.top - last.lines.back().box.top;
+      const float height = LetterHeight(block.lines.front());
+      const float indent = last.box.left - block.box.left;
+      const bool is_first =
+          last.lines.size() == 1 && indent > 0 && indent < kIndents * height;
+      return step > kLeast * pitch && step < kMost * pitch &&
+             (is_first || std::abs(indent) < kAligned) &&
+             std::abs(height - LetterHeight(last.lines.back())) < 0.5F;
+    };
+    if (joined.empty() || !is_next(joined.back())) {
+      joined.push_back(std::move(block));
+      continue;
+    }
+    PdfBlock& last = joined.back();
+    last.box.left = std::min(last.box.left, block.box.left);
+    last.box.right = std::max(last.box.right, block.box.right);
+    last.box.bottom = block.box.bottom;
+    for (PdfLine& line : block.lines) last.lines.push_back(std::move(line));
+  }
+  page->blocks = std::move(joined);
+  WidenColumns(page);
 }
 
 float LetterHeight(const PdfLine& line) {

@@ -45,6 +45,9 @@ struct PdfPage {
 void ForEachBox(PdfPage* page, const std::function<void(PdfBox*)>& change);
 // Sets the right edges of columns anew, from those of their blocks.
 void WidenColumns(PdfPage* page);
+// Joins blocks that the program which read the page has parted: one that begins
+// a row below the end of that before it, in the same print.
+void JoinPartedBlocks(PdfPage* page);
 
 // The usual height of the letters of a line, and of all pages.
 float LetterHeight(const PdfLine& line);

@@ -9,12 +9,12 @@
 namespace tiercel::document {
 namespace {
 
-constexpr float kAligned = 4.0F;    // points
-constexpr float kOneRow = 0.5F;     // share of a line's height
-constexpr size_t kLeastRows = 8;    // on a page that is looked at
-constexpr float kMostRows = 0.6F;   // share of rows that numbers count
-constexpr float kAway = 0.7F;       // share of a row's height
-constexpr float kFullLine = 0.85F;  // share of the text's width
+constexpr float kAligned = 4.0F;  // points
+constexpr size_t kLeastRows = 8;  // on a page that is looked at
+constexpr size_t kMostRows = 1000;
+constexpr float kMostCounted = 0.6F;  // share of rows that numbers count
+constexpr float kAway = 0.7F;         // share of a row's height
+constexpr float kFullLine = 0.85F;    // share of the text's width
 
 enum class Side { kLeft, kRight };
 
@@ -81,6 +81,7 @@ std::vector<TextRow> RowsBeside(const PdfPage& page, Side side, float edge) {
               return other.top < middle && middle < other.bottom;
             });
         if (row == rows.end()) {
+          if (rows.size() == kMostRows) return {};
           rows.push_back(
               {word.box.top, word.box.bottom, word.box.left, word.box.right});
         } else {
@@ -170,7 +171,7 @@ std::vector<NumberPlace> LineNumbers(const PdfPage& page, Side side) {
   if (rows.size() < kLeastRows || !StandApart(rows, side, edge)) return {};
   const float num_counted =
       static_cast<float>(best.size()) * static_cast<float>(step);
-  if (num_counted < kMostRows * static_cast<float>(rows.size())) return {};
+  if (num_counted < kMostCounted * static_cast<float>(rows.size())) return {};
   if (step <= 2 && !MostAreFull(rows)) return {};
   return best;
 }
@@ -205,52 +206,6 @@ void EraseNumbers(std::vector<NumberPlace> places, PdfPage* page) {
   }
 }
 
-// The usual distance from a row of the page to the next.
-float PitchOf(const PdfPage& page) {
-  std::vector<float> tops;
-  for (const PdfBlock& block : page.blocks) {
-    for (const PdfLine& line : block.lines) tops.push_back(line.box.top);
-  }
-  std::sort(tops.begin(), tops.end());
-  std::vector<float> steps;
-  for (size_t i = 1; i < tops.size(); ++i) {
-    if (tops[i] - tops[i - 1] > 1) steps.push_back(tops[i] - tops[i - 1]);
-  }
-  if (steps.empty()) return 0;
-  const auto middle =
-      steps.begin() + static_cast<std::ptrdiff_t>(steps.size() / 2);
-  std::nth_element(steps.begin(), middle, steps.end());
-  return *middle;
-}
-
-// Joins a block to the one before it that ends one row above.
-void JoinBlocks(PdfPage* page) {
-  constexpr float kOnePitch = 1.2F;
-  const float pitch = PitchOf(*page);
-  std::vector<PdfBlock> joined;
-  for (PdfBlock& block : page->blocks) {
-    PdfBlock* const last = joined.empty() ? nullptr : &joined.back();
-    const float step = last == nullptr ? 0
-                                       : block.lines.front().box.top -
-                                             last->lines.back().box.top;
-    const bool is_next = last != nullptr && step > kOneRow * pitch &&
-                         step < kOnePitch * pitch &&
-                         std::abs(block.box.left - last->box.left) < kAligned &&
-                         std::abs(LetterHeight(block.lines.front()) -
-                                  LetterHeight(last->lines.back())) < 0.5F;
-    if (!is_next) {
-      joined.push_back(std::move(block));
-      continue;
-    }
-    last->box.left = std::min(last->box.left, block.box.left);
-    last->box.right = std::max(last->box.right, block.box.right);
-    last->box.bottom = block.box.bottom;
-    for (PdfLine& line : block.lines) last->lines.push_back(std::move(line));
-  }
-  page->blocks = std::move(joined);
-  WidenColumns(page);
-}
-
 }  // namespace
 
 void DropLineNumbers(std::vector<PdfPage>* pages) {
@@ -271,7 +226,7 @@ void DropLineNumbers(std::vector<PdfPage>* pages) {
     for (size_t p = 0; p < pages->size(); ++p) {
       if (numbers[p].empty()) continue;
       EraseNumbers(std::move(numbers[p]), &(*pages)[p]);
-      JoinBlocks(&(*pages)[p]);
+      JoinPartedBlocks(&(*pages)[p]);
     }
   }
 }

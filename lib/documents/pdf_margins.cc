@@ -364,9 +364,10 @@ class Margins {
     for (const PdfBlock& block : (*pages_)[p].blocks) {
       for (const PdfLine& other : block.lines) {
         count += static_cast<size_t>(key_of(other) == key);
+        if (count > 1) return false;
       }
     }
-    return count == 1;
+    return true;
   }
 
   // Returns true for a line that is part of the text for its type, its name or

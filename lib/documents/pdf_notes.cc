@@ -22,6 +22,23 @@ std::string_view NumberIn(std::string_view word) {
   return IsNoteNumber(number) ? number : std::string_view();
 }
 
+// Returns the sign of a note at the end of a word, or which the word is: "*" of
+// "mill*" and "mill*,"; "" if there is none.
+std::string_view SignAtEnd(std::string_view word) {
+  const size_t end = word.find_last_not_of(".,;:)") + 1;
+  for (const std::string_view sign : kNoteSigns) {
+    if (end >= sign.size() &&
+        word.substr(end - sign.size(), sign.size()) == sign) {
+      return sign;
+    }
+  }
+  return {};
+}
+
+int ValueOf(const std::string& number) {
+  return IsNoteNumber(number) ? std::stoi(number) : 0;
+}
+
 // Returns true if the narrower of two blocks has most of its width above or
 // below the other.
 bool AreInOneColumn(const PdfBox& a, const PdfBox& b) {
@@ -36,6 +53,12 @@ bool IsBeside(const PdfBox& left, const PdfBox& right) {
       std::min(left.bottom, right.bottom) - std::max(left.top, right.top);
   const float gap = right.left - left.right;
   return common > left.height() / 2 && gap > 0 && gap < left.height();
+}
+
+// Returns the number or the sign with which a note may begin; "" for none.
+std::string LabelOf(const PdfLine& line) {
+  const std::string& word = line.words.front().text;
+  return std::string(SignAtEnd(word) == word ? word : NumberIn(word));
 }
 
 // Returns true if the second block stands right below the first.
@@ -112,7 +135,7 @@ bool PdfNotes::BeginsNote(const PdfLine& line) const {
   const PdfWord& first = line.words.front();
   if (line.words.size() < 2) return false;
   if (IsRaisedNumber(first, line)) return true;
-  const std::string number(NumberIn(first.text));
+  const std::string number = LabelOf(line);
   return raised_.count(number) > 0 || pending_.count(number) > 0;
 }
 
@@ -131,8 +154,8 @@ bool PdfNotes::IsReference(const PdfLine& line, size_t word) const {
 
 bool PdfNotes::IsInOrder(const std::string& number) const {
   if (references_.count(number) > 0 || pending_.count(number) > 0) return true;
-  return went_on_ && !notes_.empty() && !notes_.back().number.empty() &&
-         std::stoi(notes_.back().number) + 1 == std::stoi(number);
+  return went_on_ && !notes_.empty() && ValueOf(notes_.back().number) > 0 &&
+         ValueOf(notes_.back().number) + 1 == ValueOf(number);
 }
 
 // A line above small print is its heading if it is in larger print than the
@@ -144,8 +167,8 @@ bool PdfNotes::IsHeadingOf(const PdfBlock& above,
   if (above.lines.size() > 1 || EndsSentence(line)) return false;
   if (LetterHeight(line) > kLarge * body_) return true;
   return line.box.right < above.column_right - 2 * LetterHeight(line) &&
-         !notes_.empty() && !notes_.back().number.empty() &&
-         std::stoi(number) <= std::stoi(notes_.back().number);
+         !notes_.empty() && ValueOf(number) > 0 &&
+         ValueOf(number) <= ValueOf(notes_.back().number);
 }
 
 bool PdfNotes::GoesOn(const PdfBlock& block, bool is_above_note) const {
@@ -172,12 +195,14 @@ void PdfNotes::AddPage(const PdfPage& page) {
     for (const PdfLine& line : block.lines) {
       for (size_t w = 1; w < line.words.size(); ++w) {
         const PdfWord& word = line.words[w];
+        if (!IsSmall(block)) raised_.emplace(SignAtEnd(word.text));
         if (!IsRaisedNumber(word, line)) continue;
         raised_.insert(word.text);
         if (!IsSmall(block)) references_.insert(word.text);
       }
     }
   }
+  raised_.erase("");
   for (const Column& column : FeetOf(page)) {
     AddColumn(column, page);
     went_on_ = went_on_ || !blocks_.empty();
@@ -196,8 +221,7 @@ void PdfNotes::AddColumn(const Column& column, const PdfPage& page) {
     goes_on = GoesOn(**first, /*is_above_note=*/false);
     if (!goes_on) return;
   } else {
-    const std::string number(
-        NumberIn(FirstNote(**numbered)->words.front().text));
+    const std::string number = LabelOf(*FirstNote(**numbered));
     const bool are_notes =
         above == nullptr ? IsInOrder(number) : !IsHeadingOf(*above, number);
     if (!are_notes) return;
@@ -226,7 +250,7 @@ void PdfNotes::Add(const PdfBlock* block, bool goes_on) {
       notes_.emplace_back();
     }
     if (begins) {
-      notes_.back().number = NumberIn(line.words.front().text);
+      notes_.back().number = LabelOf(line);
       numbers_.insert(notes_.back().number);
     }
     notes_.back().lines.push_back({block, l, begins ? size_t{1} : 0});

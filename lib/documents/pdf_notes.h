@@ -3,11 +3,16 @@
 
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "lib/documents/pdf_layout.h"
 
 namespace tiercel::document {
+
+// The signs of notes that have no numbers.
+inline constexpr std::string_view kNoteSigns[] = {"**", "*", "††",
+                                                  "†",  "‡", "§"};
 
 // A note at the foot of a page, and on the pages behind it.
 struct PdfNote {
@@ -18,7 +23,7 @@ struct PdfNote {
 
     const PdfLine& line() const { return block->lines[index]; }
   };
-  std::string number;  // empty: it has none
+  std::string number;  // or its sign; empty: it has none
   std::vector<Line> lines;
 };
 
@@ -30,7 +35,8 @@ class PdfNotes {
 
   // Finds the notes at the foot of the next page: small print, with no text of
   // the body's size below it in its column. A note begins with a number that is
-  // raised, or to which a raised one on the page refers; the foot of a column
+  // raised, or to which a raised one on the page refers, or with a sign that
+  // ends a word of the text there; the foot of a column
   // may first continue the note before. A list below a heading of its own is
   // none, nor is a column of small print alone whose numbers do not follow
   // those before.
@@ -71,7 +77,8 @@ class PdfNotes {
   const float body_;
   std::vector<PdfNote> notes_;
   // The last page's blocks of notes, the numbers of its notes, the numbers that
-  // are raised in its lines, and those in its text alone.
+  // are raised in its lines, with the signs in its text, and the numbers in its
+  // text alone.
   std::set<const PdfBlock*> blocks_;
   std::set<std::string> numbers_;
   std::set<std::string> raised_;

@@ -121,7 +121,11 @@ class PdfWriter {
     for (const PdfNote& note : notes_.Take()) {
       FinishHyphen();
       writer_.Break(2);
-      if (!note.number.empty()) writer_.Words("[" + note.number + "] ");
+      if (IsNoteNumber(note.number)) {
+        writer_.Words("[" + note.number + "] ");
+      } else if (!note.number.empty()) {
+        writer_.Words(note.number + " ");
+      }
       for (size_t l = 0; l < note.lines.size(); ++l) {
         const PdfNote::Line& line = note.lines[l];
         if (l > 0 && line.index > 0) {
@@ -299,6 +303,13 @@ class PdfWriter {
     const std::string second = Bare(next);
     if (words_.count(first + second) > 0) return false;
     if (words_.count(first + "-" + second) > 0) return true;
+    // Behind another hyphen ("mother-in-law") the parts may be words.
+    const size_t hyphen = first.rfind('-');
+    if (hyphen != std::string::npos &&
+        words_.count(first.substr(hyphen + 1)) > 0 &&
+        words_.count(second) > 0) {
+      return true;
+    }
     size_t unused = 0;
     return !IsLowerCase(CharacterAt(next, 0, &unused));
   }
