@@ -85,18 +85,19 @@ void EraseEmpty(PdfPage* page) {
 // The margins of a page may have lines that are turned. A word of fewer letters
 // may be higher than it is wide.
 bool IsTurned(const PdfLine& line) {
-  constexpr size_t kFewBytes = 3;
+  constexpr size_t kFewLetters = 4;
   constexpr float kTurned = 1.5F;  // height of a word, to its width
-  size_t num_bytes = 0;
+  size_t num_letters = 0;
   size_t num_turned = 0;
   for (const PdfWord& word : line.words) {
-    if (word.text.size() < kFewBytes) continue;
-    num_bytes += word.text.size();
+    const size_t letters = ToUtf32(word.text).size();
+    if (letters < kFewLetters) continue;
+    num_letters += letters;
     if (word.box.height() > kTurned * (word.box.right - word.box.left)) {
-      num_turned += word.text.size();
+      num_turned += letters;
     }
   }
-  return num_turned * 2 > num_bytes;
+  return num_turned * 2 > num_letters;
 }
 
 // Lays the words of a turned line out from left to right.

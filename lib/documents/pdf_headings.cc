@@ -2,10 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <set>
 #include <utility>
 
+#include "lib/documents/contents_page.h"
 #include "lib/documents/labels.h"
 #include "lib/documents/plain_text.h"
+#include "lib/documents/text_lines.h"
 #include "lib/documents/undeclared_headings.h"
 
 namespace tiercel::document {
@@ -17,6 +21,9 @@ constexpr size_t kMaxTypedLines = 4;
 constexpr size_t kMaxTypedBytes = 200;
 // A heading with less text behind it is a line of a title page.
 constexpr size_t kMinBytesBehind = 80;
+// Before chapters with numbers a preface has more.
+constexpr size_t kMinBytesOfPart = 1500;
+constexpr size_t kFewNumbered = 3;
 constexpr size_t kMostFront = 50;  // lines of a title page
 constexpr size_t kLeastShare = 5;  // the text, to its large letters
 constexpr int kLevelOfDocument = 0;
@@ -28,7 +35,7 @@ bool AreOfOneSize(float a, float b) {
 // Lines of one size that follow each other on one page.
 struct Run {
   PdfLargeLine first;
-  float height = 0;  // its label's, where the first line is one
+  float height = 0;  // the largest line's
   std::string text;
   size_t end = 0;  // in bytes of the document's text
   size_t num_lines = 1;
@@ -48,6 +55,7 @@ std::vector<Run> RunsOf(const std::vector<PdfLargeLine>& lines) {
         last != nullptr && line.is_joined && line.page == last->first.page;
     if (is_next && IsLoneLabel(last->text) && !IsLoneLabel(line.text)) {
       last->text = SplitLabel(last->text).label + ": " + line.text;
+      last->height = std::max(last->height, line.height);
       last->first.height = line.height;
     } else if (is_next && !IsLoneLabel(line.text) &&
                AreOfOneSize(line.height, last->first.height)) {
@@ -62,14 +70,38 @@ std::vector<Run> RunsOf(const std::vector<PdfLargeLine>& lines) {
   return runs;
 }
 
-// Returns the level of each height: the largest has level 1.
-std::vector<float> HeightsOf(const std::vector<Run>& runs) {
-  std::vector<float> heights;
-  for (const Run& run : runs) heights.push_back(run.height);
-  std::sort(heights.rbegin(), heights.rend());
-  heights.erase(std::unique(heights.begin(), heights.end(), AreOfOneSize),
-                heights.end());
-  return heights;
+// The sizes of headings, the largest first; among those of one size the numbers
+// with more parts ("2.1") come last.
+struct Size {
+  float height;
+  int depth;
+};
+
+Size SizeOf(const Run& run) {
+  return {run.height, std::max(SplitLabel(run.text).num_parts - 1, 0)};
+}
+
+bool AreEqual(const Size& a, const Size& b) {
+  return a.depth == b.depth && AreOfOneSize(a.height, b.height);
+}
+
+std::vector<Size> SizesOf(const std::vector<Run>& runs) {
+  std::vector<Size> sizes;
+  for (const Run& run : runs) sizes.push_back(SizeOf(run));
+  std::sort(sizes.begin(), sizes.end(),
+            [](const Size& a, const Size& b) { return a.height > b.height; });
+  // Heights that are nearly equal become one, so that depths can be compared.
+  for (size_t i = 1; i < sizes.size(); ++i) {
+    if (AreOfOneSize(sizes[i].height, sizes[i - 1].height)) {
+      sizes[i].height = sizes[i - 1].height;
+    }
+  }
+  std::stable_sort(
+      sizes.begin(), sizes.end(), [](const Size& a, const Size& b) {
+        return a.height != b.height ? a.height > b.height : a.depth < b.depth;
+      });
+  sizes.erase(std::unique(sizes.begin(), sizes.end(), AreEqual), sizes.end());
+  return sizes;
 }
 
 // Returns true for the first large line of a page, whose size others have, too:
@@ -82,16 +114,35 @@ bool IsTitleOfPage(const std::vector<Run>& runs, size_t i) {
          }) >= kMany;
 }
 
-// Drops the lines of a title page behind the first. Returns true if that one is
-// the document's title.
+bool IsNumbered(const Run& run) {
+  return SplitLabel(run.text).rank != Rank::kNone;
+}
+
+// Drops the lines of a title page behind the first: those with little text
+// below them and, where headings have numbers, those before the first number in
+// sizes that none of them has. Returns true if the first is the document's
+// title.
 bool DropFront(std::string_view text, std::vector<Run>* runs) {
+  std::vector<float> numbered;  // heights
+  for (const Run& run : *runs) {
+    if (IsNumbered(run)) numbered.push_back(run.height);
+  }
+  std::sort(numbered.begin(), numbered.end());
+  const auto has_numbered = [&](float height) {
+    const auto next = std::lower_bound(numbered.begin(), numbered.end(),
+                                       height * (1 - kSameSize));
+    return next != numbered.end() && AreOfOneSize(*next, height);
+  };
   const auto is_front = [&](size_t i) {
-    if (IsTitleOfPage(*runs, i)) return false;
+    const Run& run = (*runs)[i];
+    if (IsNumbered(run) || IsUnnumberedPart(run.text)) return false;
     const size_t next =
         i + 1 < runs->size() ? (*runs)[i + 1].first.begin : text.size();
-    return next - std::min(next, (*runs)[i].end) < kMinBytesBehind &&
-           SplitLabel((*runs)[i].text).rank == Rank::kNone &&
-           !IsUnnumberedPart((*runs)[i].text);
+    const size_t behind = next - std::min(next, run.end);
+    if (numbered.size() >= kFewNumbered) {
+      return behind < kMinBytesOfPart || !has_numbered(run.height);
+    }
+    return behind < kMinBytesBehind && !IsTitleOfPage(*runs, i);
   };
   size_t count = 0;
   const size_t most = std::min(runs->size(), kMostFront);
@@ -100,6 +151,45 @@ bool DropFront(std::string_view text, std::vector<Run>* runs) {
   runs->erase(runs->begin() + 1,
               runs->begin() + static_cast<std::ptrdiff_t>(count));
   return true;
+}
+
+// Gives headings with the same word ("Chapter 3", "Chapter 4") one level.
+void LevelWords(std::vector<Heading>* headings) {
+  std::map<Rank, int> levels;
+  for (const Heading& heading : *headings) {
+    const Rank rank = SplitLabel(heading.text).rank;
+    const auto [level, is_new] = levels.emplace(rank, heading.level);
+    level->second = std::min(level->second, heading.level);
+  }
+  for (Heading& heading : *headings) {
+    const Rank rank = SplitLabel(heading.text).rank;
+    if (rank != Rank::kNone && rank != Rank::kNumber) {
+      heading.level = levels[rank];
+    }
+  }
+}
+
+// Drops what stands in the tables of contents of a text, but not what they
+// list.
+void DropTables(std::string_view text, std::vector<Heading>* headings) {
+  const std::vector<TextLine> lines = LinesOf(text);
+  const Contents contents = FindContents(lines);
+  std::set<size_t> listed;  // places
+  for (const size_t line : contents.headings) listed.insert(lines[line].begin);
+  // A title may be listed without the label before it.
+  const auto is_listed = [&](const Heading& heading) {
+    const auto next = listed.lower_bound(heading.begin);
+    return next != listed.end() && *next < heading.begin + heading.text.size();
+  };
+  for (const ContentsPage& page : contents.pages) {
+    const size_t begin = lines[page.first_line].begin;
+    const size_t end =
+        page.end_line < lines.size() ? lines[page.end_line].begin : text.size();
+    std::erase_if(*headings, [&](const Heading& heading) {
+      return heading.begin >= begin && heading.begin < end &&
+             !is_listed(heading);
+    });
+  }
 }
 
 // Returns true if numbers that count are set large here and there alone: then
@@ -124,6 +214,7 @@ std::vector<Section> SectionsOfText(const std::vector<PdfLargeLine>& lines,
                                     std::string_view text) {
   std::vector<Heading> found = FindHeadings(text);
   std::vector<Heading> typed = HeadingsOfType(lines, text);
+  DropTables(text, &typed);
   const auto num_below = std::count_if(
       typed.begin(), typed.end(),
       [](const Heading& heading) { return heading.level > kLevelOfDocument; });
@@ -167,18 +258,18 @@ std::vector<Heading> HeadingsOfType(const std::vector<PdfLargeLine>& lines,
   for (const PdfLargeLine& line : lines) num_large += line.text.size();
   if (num_large * kLeastShare > text.size()) return {};
   const bool has_title = DropFront(text, &runs);
-  const std::vector<float> heights = HeightsOf(runs);
+  const std::vector<Size> sizes = SizesOf(runs);
   std::vector<Heading> headings;
   for (Run& run : runs) {
-    const auto height = std::find_if(
-        heights.begin(), heights.end(),
-        [&](float other) { return AreOfOneSize(run.height, other); });
+    const auto size = std::find_if(
+        sizes.begin(), sizes.end(),
+        [&](const Size& other) { return AreEqual(SizeOf(run), other); });
     const bool is_title = has_title && headings.empty();
-    headings.push_back({is_title
-                            ? kLevelOfDocument
-                            : static_cast<int>(height - heights.begin()) + 1,
+    headings.push_back({is_title ? kLevelOfDocument
+                                 : static_cast<int>(size - sizes.begin()) + 1,
                         std::move(run.text), run.first.begin, ""});
   }
+  LevelWords(&headings);
   return headings;
 }
 

@@ -88,6 +88,41 @@ TEST(PdfHeadingsTest, OfATitlePageTheFirstLineIsTheTitle) {
   EXPECT_EQ(document.title, "Of Mills");
 }
 
+TEST(PdfHeadingsTest, LinesInSizesOfTheirOwnBeforeTheFirstNumberAreNone) {
+  const Document document = BookWith({PageBelow({Large("Of Mills", 24)}),
+                                      PageBelow({Large("Ann Bell", 18)}),
+                                      PageBelow({Large("1. The Mill", 14)}),
+                                      PageBelow({Large("2. The Road", 14)}),
+                                      PageBelow({Large("3. The Hill", 14)})});
+  EXPECT_THAT(HeadingsIn(document),
+              ElementsAre("1 1|The Mill", "1 2|The Road", "1 3|The Hill"));
+  EXPECT_EQ(document.title, "Of Mills");
+}
+
+TEST(PdfHeadingsTest, NumbersAndWordsShowLevels) {
+  EXPECT_THAT(HeadingsIn(BookWith({PageBelow({Large("1. Mills", 14)}),
+                                   PageBelow({Large("1.1. Of Water", 14)}),
+                                   PageBelow({Large("2. Roads", 14)})})),
+              ElementsAre("1 1|Mills", "2 1.1|Of Water", "1 2|Roads"));
+  EXPECT_THAT(
+      HeadingsIn(
+          BookWith({PageBelow({Large("Chapter 1", 14), Large("The Mill", 20)}),
+                    PageBelow({Large("Of Water", 16)}),
+                    PageBelow({Large("Chapter 2", 14)})})),
+      ElementsAre("1 Chapter 1|The Mill", "2 |Of Water", "1 Chapter 2|"));
+}
+
+TEST(PdfHeadingsTest, WhatTheContentsListIsNone) {
+  std::vector<Lines> pages = {{{72, 740, "Contents", 14}}};
+  int bottom = 740;
+  for (const std::string title : {"The Mill", "The Road", "The Hill"}) {
+    pages[0].push_back({72, bottom -= 24, title, 12});
+    pages.push_back(PageBelow({Large(title, 14)}));
+  }
+  EXPECT_THAT(HeadingsIn(BookWith(pages)),
+              ElementsAre("1 |The Mill", "1 |The Road", "1 |The Hill"));
+}
+
 // The pages of a talk have a title and a few words.
 TEST(PdfHeadingsTest, EachPageOfATalkHasItsTitle) {
   std::vector<Lines> pages;

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "lib/documents/labels.h"
+#include "lib/documents/pdf_notes.h"
 #include "lib/documents/text_writer.h"
 
 namespace tiercel::document {
@@ -43,12 +44,14 @@ const PdfLine& LineAt(const PdfPage& page, const LineRef& ref) {
   return page.blocks[ref.block].lines[ref.line];
 }
 
-// Returns the usual gap between lines of a page; 0 if it has none.
-float LineGap(const PdfPage& page) {
+// Returns the usual gap between lines of blocks; 0 if there is none.
+float LineGap(const std::vector<PdfPage>& pages) {
   std::vector<float> gaps;
-  for (const PdfBlock& block : page.blocks) {
-    for (size_t l = 1; l < block.lines.size(); ++l) {
-      gaps.push_back(block.lines[l].box.top - block.lines[l - 1].box.bottom);
+  for (const PdfPage& page : pages) {
+    for (const PdfBlock& block : page.blocks) {
+      for (size_t l = 1; l < block.lines.size(); ++l) {
+        gaps.push_back(block.lines[l].box.top - block.lines[l - 1].box.bottom);
+      }
     }
   }
   if (gaps.empty()) return 0;
@@ -60,7 +63,7 @@ float LineGap(const PdfPage& page) {
 
 // Returns the outermost row at an edge; it has no lines if none is near the
 // edge.
-Row OutermostRow(const PdfPage& page, Edge edge) {
+Row OutermostRow(const PdfPage& page, Edge edge, float line_gap) {
   Row row;
   std::optional<PdfBox> outermost;
   const auto is_further = [&](const PdfBox& box) {
@@ -93,8 +96,13 @@ Row OutermostRow(const PdfPage& page, Edge edge) {
   }
   if (row.lines.size() > kMaxRowLines) return {};
   row.is_apart = gap >= kApart * outermost->height();
-  row.is_far = row.is_apart && gap >= kFar * LineGap(page);
+  row.is_far = row.is_apart && gap >= kFar * line_gap;
   return row;
+}
+
+bool HasSuffix(std::string_view word, std::string_view suffix) {
+  return word.size() >= suffix.size() &&
+         word.substr(word.size() - suffix.size()) == suffix;
 }
 
 std::string Unpunctuated(std::string_view word) {
@@ -173,21 +181,36 @@ struct Numbering {
 
 bool IsRoman(const std::string& number) { return number[0] > '9'; }
 
-// Returns true if the leftmost line of a row begins as a note does.
-bool BeginsNote(const PdfPage& page, const Row& row) {
+// Returns true if the leftmost line of a row is a note: in small print, with a
+// number that is raised elsewhere on the page, or a sign that ends a word
+// there.
+bool IsNote(const PdfPage& page, const Row& row, float body_height) {
+  constexpr float kSmallPrint = 0.93F;  // share of the body's height
   const PdfLine* first = nullptr;
   for (const LineRef& ref : row.lines) {
     const PdfLine& line = LineAt(page, ref);
     if (first == nullptr || line.box.left < first->box.left) first = &line;
   }
-  if (first == nullptr) return false;
-  constexpr std::string_view kMarks[] = {"*", "†", "‡", "§"};
-  const std::string& word = first->words.front().text;
-  return IsNoteNumber(Unpunctuated(word)) ||
-         std::any_of(std::begin(kMarks), std::end(kMarks),
-                     [&](std::string_view mark) {
-                       return word.compare(0, mark.size(), mark) == 0;
-                     });
+  if (first == nullptr || LetterHeight(*first) > kSmallPrint * body_height) {
+    return false;
+  }
+  const std::string label = Unpunctuated(first->words.front().text);
+  const bool is_number = IsNoteNumber(label);
+  const bool is_sign = std::find(std::begin(kNoteSigns), std::end(kNoteSigns),
+                                 label) != std::end(kNoteSigns);
+  if (!is_number && !is_sign) return false;
+  for (const PdfBlock& block : page.blocks) {
+    for (const PdfLine& line : block.lines) {
+      for (const PdfWord& word : line.words) {
+        if (&word == &first->words.front()) continue;
+        if (is_number ? word.text == label && IsRaised(word, line)
+                      : HasSuffix(word.text, label)) {
+          return true;
+        }
+      }
+    }
+  }
+  return is_number && IsRaised(first->words.front(), *first);
 }
 
 class Margins {
@@ -197,7 +220,8 @@ class Margins {
       : pages_(pages),
         numbers_(pages->size()),
         titles_(pages->size()),
-        body_height_(BodyHeight(*pages)) {
+        body_height_(BodyHeight(*pages)),
+        line_gap_(LineGap(*pages)) {
     for (const PdfOutlineItem& item : outline) {
       if (item.page.has_value() && *item.page < titles_.size()) {
         titles_[*item.page].insert(HeadingKey(item.text));
@@ -229,7 +253,7 @@ class Margins {
     std::vector<Row>& rows = RowsAt(edge);
     rows.clear();
     for (const PdfPage& page : *pages_)
-      rows.push_back(OutermostRow(page, edge));
+      rows.push_back(OutermostRow(page, edge, line_gap_));
   }
 
   void FindNumberings() {
@@ -373,8 +397,10 @@ class Margins {
   // Returns true for a line that is part of the text for its type, its name or
   // its number, though others like it stand at the edges of other pages.
   bool IsText(size_t p, Edge edge, const PdfLine& line) {
-    return LetterHeight(line) > kTitle * body_height_ || IsNamed(p, line) ||
-           (edge == Edge::kBottom && BeginsNote((*pages_)[p], bottom_rows_[p]));
+    if (IsNamed(p, line)) return true;
+    return edge == Edge::kTop
+               ? LetterHeight(line) > kTitle * body_height_
+               : IsNote((*pages_)[p], bottom_rows_[p], body_height_);
   }
 
   bool IsMargin(size_t p, Edge edge, const LineRef& ref) {
@@ -470,6 +496,7 @@ class Margins {
   std::vector<std::string> numbers_;
   std::vector<std::set<std::string>> titles_;  // by page, from the outline
   const float body_height_;
+  const float line_gap_;
   std::vector<Numbering> numberings_;
   std::vector<float> top_numbers_;  // heights of page numbers above the text
   std::vector<Row> top_rows_;
