@@ -473,7 +473,6 @@ TEST_F(ArgsTest, EffortIsACountOfTokensOrFull) {
 TEST_F(ArgsTest, WhatIsNotBuiltSaysSo) {
   for (const Args& args : std::vector<Args>{
            {"detokenize", "--add-bos", "1"},
-           {"ask", "x", "who?", "--words=100"},
            {"generate", "-p", "x", "-sys", "y"},
            {"summarize", "x", "--json-schema", "x.json"},
            {"serve", "--grammar", "x.gbnf"},

@@ -81,13 +81,14 @@ void AddDocument(FlagSet& flags, Options* options) {
                "of the notes (default: as FILE ends, or text)", &book->format);
 }
 
-void AddSummaryFlags(FlagSet& flags, BookOptions* book) {
+void AddAnswerFlags(FlagSet& flags, const std::string& instruction,
+                    BookOptions* book) {
   flags.Group("The answer");
   flags.Int("--words", "about so many words", 1, 1'000'000,
             [=](int64_t n) { book->words = n; });
   flags.Text("--language", "NAME", "in this language",
              [=](const std::string& name) { book->language = name; });
-  flags.Text("--instruction", "TEXT", "what to do with the text, instead",
+  flags.Text("--instruction", "TEXT", instruction,
              [=](const std::string& text) { book->instruction = text; });
 }
 
@@ -97,7 +98,7 @@ void AddSummarize(FlagSet& flags, Options* options) {
   AddGenerationFlags(flags, options);
   AddTemplateFlags(flags, options);
   AddAtOnceFlag(flags, &options->session);
-  AddSummaryFlags(flags, &options->book);
+  AddAnswerFlags(flags, "what to do with the text, instead", &options->book);
   flags.Group("The book");
   flags.Switch("--each", "a summary of each chapter by itself",
                [=] { options->book.each = true; });
@@ -108,7 +109,6 @@ void AddSummarize(FlagSet& flags, Options* options) {
 
 void AddAsk(FlagSet& flags, Options* options) {
   AddDocument(flags, options);
-  flags.NotBuilt({"--words", "--language", "--instruction"});
   AddEffortFlag(flags, &options->book);
   flags.Positionals("QUESTION",
                     "one or more, each in quotes; without any they are taken "
@@ -119,6 +119,8 @@ void AddAsk(FlagSet& flags, Options* options) {
   AddGrammarFlags(flags, &options->sampling);
   AddTemplateFlags(flags, options);
   AddAtOnceFlag(flags, &options->session);
+  AddAnswerFlags(flags, "what to ask of the text, before the question, instead",
+                 &options->book);
 }
 
 void AddChat(FlagSet& flags, Options* options) {

@@ -162,9 +162,9 @@ struct BookOptions {
   std::string chapter_pattern;  // likewise
   int64_t effort = 0;    // most tokens that a question reads in parts; 0: all
   bool each = false;     // each chapter by itself
-  int64_t words = 0;     // about the words of a summary; 0: not said
-  std::string language;  // the summary's; empty: not said
-  std::string instruction;  // for a summary; empty: ours
+  int64_t words = 0;     // about those of the answer; 0: not said
+  std::string language;  // the answer's; empty: not said
+  std::string instruction;  // asked of a text; empty: ours
   std::string output;       // notes; empty: none
   std::string format;       // text, md or html; empty: as `output` ends
   bool keeps = true;        // finished parts are kept on disk

@@ -270,7 +270,7 @@ class Talk {
     }
     const document::Document& text =
         chosen.has_value() ? *chosen : *subject_.book;
-    Conversation about = TalkAbout(text.text);
+    Conversation about = TalkAbout(subject_.asked, text.text);
     Conversation first = about;
     first.Say("", "");
     std::vector<int32_t> prompt;

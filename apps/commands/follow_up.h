@@ -30,6 +30,7 @@ struct Subject {
   std::string history;       // path of the typed lines; empty: none is kept
   TypedLines lines = {};     // reads a stdin that is no terminal
   std::string summary = {};  // the text's, as it was shown; empty: none was
+  BookOptions asked = {};    // its --words, --language and the like
 };
 
 // Answers the question in `conversation`, if there is one, then every line that

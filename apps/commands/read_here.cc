@@ -87,8 +87,9 @@ std::optional<Words> WordsOf(const Model& model,
 
 // The tokens of a question, with those between it and its answer, as behind a
 // text; none if it is not verbatim among them.
-std::vector<int32_t> AsAsked(const Model& model, const std::string& question) {
-  auto ids = QuestionTalk("", question).Tokens(model);
+std::vector<int32_t> AsAsked(const Model& model, const BookOptions& book,
+                             const std::string& question) {
+  auto ids = QuestionTalk(book, "", question).Tokens(model);
   if (!ids.ok()) return {};
   const std::optional<Words> words = WordsOf(model, *ids);
   if (!words.has_value()) return {};
@@ -100,9 +101,10 @@ std::vector<int32_t> AsAsked(const Model& model, const std::string& question) {
 
 // The questions with which questions[number] is compared: those behind it
 // first, in the place of its `room` tokens.
-std::vector<std::vector<int32_t>> OthersOf(
-    const Model& model, const std::vector<std::string>& questions,
-    size_t number, size_t room) {
+std::vector<std::vector<int32_t>> OthersOf(const Model& model,
+                                           const Options& options,
+                                           size_t number, size_t room) {
+  const std::vector<std::string>& questions = options.questions;
   std::vector<std::string> texts = {kAnyQuestion};
   for (size_t i = 1; i < questions.size(); ++i) {
     const std::string& other = questions[(number + i) % questions.size()];
@@ -114,7 +116,7 @@ std::vector<std::vector<int32_t>> OthersOf(
   }
   std::vector<std::vector<int32_t>> others;
   for (const std::string& text : texts) {
-    std::vector<int32_t> ids = AsAsked(model, text);
+    std::vector<int32_t> ids = AsAsked(model, options.book, text);
     // The first is compared alone, too: without it there are none.
     if (ids.empty() || ids.size() > room) break;
     others.push_back(std::move(ids));
@@ -126,21 +128,20 @@ std::vector<std::vector<int32_t>> OthersOf(
 
 absl::StatusOr<Json> PassagesRead(const Model& model, Generator& generator,
                                   const std::vector<int32_t>& prompt,
-                                  const std::vector<std::string>& questions,
-                                  size_t number,
+                                  const Options& options, size_t number,
                                   const document::Document& book) {
   const Json unknown;
   const std::optional<Words> words = WordsOf(model, prompt);
   if (!words.has_value()) return unknown;
   const size_t text = words->text.find(book.text);
-  const size_t asked = words->text.rfind(questions[number]);
+  const size_t asked = words->text.rfind(options.questions[number]);
   if (text == std::string::npos || asked == std::string::npos) return unknown;
   tiercel::Reading reading = {.begin = words->TokenAt(text),
                               .end = words->TokenAt(text + book.text.size()),
                               .asked = words->TokenAt(asked),
                               .answer = prompt.size()};
   reading.others =
-      OthersOf(model, questions, number, generator.Length() - reading.asked);
+      OthersOf(model, options, number, generator.Length() - reading.asked);
   const auto found = generator.Attended(reading);
   if (!found.ok()) {
     return IsInterrupted(found.status()) ? absl::StatusOr<Json>(found.status())

@@ -17,10 +17,23 @@ std::string Length(int64_t words, const char* otherwise) {
   return words > 0 ? absl::StrCat("in about ", words, " words") : otherwise;
 }
 
+// Returns "Answer from the text above in about 50 words, in French:", where
+// `answer` is its beginning; or --instruction, instead.
+std::string AnswerWords(const BookOptions& book, const std::string& answer) {
+  if (!book.instruction.empty()) return book.instruction + InLanguage(book);
+  return absl::StrCat(
+      answer, book.words > 0 ? " " + Length(book.words, "") : "",
+      book.language.empty() ? "" : ", in " + book.language, ":");
+}
+
 // The question behind a text, for a checkpoint without a chat template.
-std::string PlainQuestion(const std::string& text,
+std::string PlainQuestion(const BookOptions& book, const std::string& text,
                           const std::string& question) {
-  return absl::StrCat(text, "\n\nQuestion: ", question, "\nAnswer:");
+  const bool is_asked_for =
+      book.words > 0 || !book.language.empty() || !book.instruction.empty();
+  return absl::StrCat(text, "\n\n",
+                      is_asked_for ? AnswerWords(book, "Answer") + "\n\n" : "",
+                      "Question: ", question, "\nAnswer:");
 }
 
 // Puts `before` and `after` around a text, or --instruction instead of them.
@@ -75,28 +88,38 @@ Conversation SectionTalk(const BookOptions& book, const std::string& text) {
                    "Summarize the text above in up to three sentences.");
 }
 
-Conversation PartQuestionTalk(const std::string& text,
+Conversation PartQuestionTalk(const BookOptions& book, const std::string& text,
                               const std::string& question) {
+  const std::string asked =
+      book.instruction.empty()
+          ? absl::StrCat("Answer from the part above alone",
+                         book.language.empty() ? "" : ", in " + book.language,
+                         ", and quote the words that show it in quotation "
+                         "marks.")
+          : book.instruction + InLanguage(book);
   Conversation conversation;
   conversation.Say(
       absl::StrCat("Read the following part of a longer text.\n\n", text,
-                   "\n\nAnswer from the part above alone, and quote the words "
-                   "that show it in quotation marks. If the part says nothing "
-                   "about it, write only: Nothing. Question: ",
+                   "\n\n", asked,
+                   " If the part says nothing about it, write only: Nothing. "
+                   "Question: ",
                    question),
-      PlainQuestion(text, question));
+      PlainQuestion(book, text, question));
   return conversation;
 }
 
-Conversation JoinAnswersTalk(const std::string& answers,
+Conversation JoinAnswersTalk(const BookOptions& book,
+                             const std::string& answers,
                              const std::string& question) {
   Conversation conversation;
   conversation.Say(
-      absl::StrCat("These are answers to one question from parts of a longer "
-                   "text, in its order.\n\n",
-                   answers,
-                   "\n\nAnswer the question from all of the above: ", question),
-      PlainQuestion(answers, question));
+      absl::StrCat(
+          "These are answers to one question from parts of a longer "
+          "text, in its order.\n\n",
+          answers, "\n\n",
+          AnswerWords(book, "Answer the question from all of the above"), " ",
+          question),
+      PlainQuestion(book, answers, question));
   return conversation;
 }
 
@@ -113,19 +136,20 @@ bool SaysNothing(std::string_view answer) {
   return letters.empty() || letters == "nothing";
 }
 
-std::string TextPreface(const std::string& text) {
-  return absl::StrCat("Read the following text.\n\n", text,
-                      "\n\nAnswer from the text above: ");
+std::string TextPreface(const BookOptions& book, const std::string& text) {
+  return absl::StrCat("Read the following text.\n\n", text, "\n\n",
+                      AnswerWords(book, "Answer from the text above"), " ");
 }
 
-Conversation TalkAbout(const std::string& text) {
-  return Conversation(TextPreface(text));
+Conversation TalkAbout(const BookOptions& book, const std::string& text) {
+  return Conversation(TextPreface(book, text));
 }
 
-Conversation QuestionTalk(const std::string& text,
+Conversation QuestionTalk(const BookOptions& book, const std::string& text,
                           const std::string& question) {
   Conversation conversation;
-  conversation.Say(TextPreface(text) + question, PlainQuestion(text, question));
+  conversation.Say(TextPreface(book, text) + question,
+                   PlainQuestion(book, text, question));
   return conversation;
 }
 

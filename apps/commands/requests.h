@@ -34,21 +34,24 @@ Conversation JoinTalk(const BookOptions& book, int64_t words,
 Conversation SectionTalk(const BookOptions& book, const std::string& text);
 
 // Asks what a part of a longer text says about a question, and for one answer
-// from those of all parts. The part comes first, so that one reading of it
-// serves every question.
-Conversation PartQuestionTalk(const std::string& text,
+// from those of all parts, of which alone `book` gives the length. The part
+// comes first, so that one reading of it serves every question.
+Conversation PartQuestionTalk(const BookOptions& book, const std::string& text,
                               const std::string& question);
-Conversation JoinAnswersTalk(const std::string& answers,
+Conversation JoinAnswersTalk(const BookOptions& book,
+                             const std::string& answers,
                              const std::string& question);
 // Returns true for the word by which the answer about a part says that the part
 // has none.
 bool SaysNothing(std::string_view answer);
 
 // The words before a question about a text, with the text.
-std::string TextPreface(const std::string& text);
-// Begin with the text, so that one reading of it serves every question.
-Conversation TalkAbout(const std::string& text);
-Conversation QuestionTalk(const std::string& text, const std::string& question);
+std::string TextPreface(const BookOptions& book, const std::string& text);
+// Begin with the text, so that one reading of it serves every question. The
+// question stands in them as it is, at their end.
+Conversation TalkAbout(const BookOptions& book, const std::string& text);
+Conversation QuestionTalk(const BookOptions& book, const std::string& text,
+                          const std::string& question);
 
 }  // namespace tiercel::cli
 

@@ -142,12 +142,13 @@ absl::Status TalkOf(const Options& asked, TypedLines lines) {
   ASSIGN_OR_RETURN(options, WithGrammar(options, model));
   Subject subject;
   subject.lines = std::move(lines);
+  subject.asked = options.book;
   const std::string state = StateFolder();
   if (!state.empty()) subject.history = state + "/history";
   Conversation conversation;
   if (book.has_value()) {
-    const auto about = [](const std::string& text) {
-      Conversation talk = TalkAbout(text);
+    const auto about = [&](const std::string& text) {
+      Conversation talk = TalkAbout(options.book, text);
       talk.Say("", "");
       return talk;
     };
@@ -161,7 +162,7 @@ absl::Status TalkOf(const Options& asked, TypedLines lines) {
           CheckCanAskInParts(options, &model, *book, subject.too_long));
     }
     subject.book = &*book;
-    conversation = TalkAbout(book->text);
+    conversation = TalkAbout(options.book, book->text);
   }
   return Converse(options, &model, std::move(conversation), std::move(subject));
 }
@@ -187,11 +188,11 @@ absl::Status AskInTalk(const Options& options) {
 absl::Status CheckQuestions(const Options& options, const Model& model) {
   const int64_t context = ContextOf(options, model);
   ASSIGN_OR_RETURN(const std::vector<int32_t> bare,
-                   QuestionTalk("", "").Tokens(model));
+                   QuestionTalk(options.book, "", "").Tokens(model));
   if (static_cast<int64_t>(bare.size()) + 2 > context) return absl::OkStatus();
   for (const std::string& question : options.questions) {
     ASSIGN_OR_RETURN(const std::vector<int32_t> tokens,
-                     QuestionTalk("", question).Tokens(model));
+                     QuestionTalk(options.book, "", question).Tokens(model));
     if (static_cast<int64_t>(tokens.size()) + 2 <= context) continue;
     return Error(Exit::kInput, "context_length_exceeded",
                  absl::StrCat("the question has ", tokens.size(),
@@ -225,7 +226,7 @@ absl::Status Summarize(const Options& asked) {
                         sections ? Leaves::kSections : Leaves::kLongest,
                         Warnings(options, book), prompts.status()));
     if (!TakesQuestions(options)) return absl::OkStatus();
-    return Converse(options, &model, TalkAbout(book.text),
+    return Converse(options, &model, TalkAbout({}, book.text),
                     {.book = &book,
                      .too_long = prompts.status(),
                      .history = "",
@@ -255,8 +256,8 @@ absl::Status Ask(const Options& asked) {
   RETURN_IF_ERROR(CheckQuestions(options, model));
   std::vector<TalkFn> talks;
   for (const std::string& question : options.questions) {
-    talks.push_back([&question](const std::string& text) {
-      return QuestionTalk(text, question);
+    talks.push_back([&options, &question](const std::string& text) {
+      return QuestionTalk(options.book, text, question);
     });
   }
   const auto tokens = TokensWithin(options, model, book.text, talks);
@@ -275,8 +276,7 @@ absl::Status Ask(const Options& asked) {
     // A plain form does not read as the model does, so no passages are shown.
     if (options.sampling.plain) continue;
     prompts.back().read_here = [&, i](Generator& generator) {
-      return PassagesRead(model, generator, (*tokens)[i], options.questions, i,
-                          book);
+      return PassagesRead(model, generator, (*tokens)[i], options, i, book);
     };
   }
   ASSIGN_OR_RETURN(options, ForPrompts(options, model, longest));

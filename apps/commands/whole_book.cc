@@ -40,16 +40,16 @@ struct Answered {
   }
 };
 
-TreeForm AnswerForm(const std::string& question) {
+TreeForm AnswerForm(const BookOptions& book, const std::string& question) {
   TreeForm form;
   form.question = question;
   form.shows = false;
-  form.part = [question](const std::string& text) {
-    return PartQuestionTalk(text, question);
+  form.part = [book, question](const std::string& text) {
+    return PartQuestionTalk(book, text, question);
   };
-  form.join = [question](int64_t) -> TalkFn {
-    return [question](const std::string& text) {
-      return JoinAnswersTalk(text, question);
+  form.join = [book, question](int64_t) -> TalkFn {
+    return [book, question](const std::string& text) {
+      return JoinAnswersTalk(book, text, question);
     };
   };
   return form;
@@ -111,7 +111,7 @@ absl::Status BookAnswers::Answer(const std::string& question,
                                  const absl::Status& too_long) {
   Options options = options_;  // its texts are kept apart from others'
   options.questions = {question};
-  TreeForm form = AnswerForm(question);
+  TreeForm form = AnswerForm(options.book, question);
   const bool is_alone = options_.questions.size() <= 1;
   if (!is_alone) form.index = answered_.size();
   ASSIGN_OR_RETURN(BookSummary tree,
@@ -288,7 +288,8 @@ absl::Status AskInParts(const Options& options, Model* model,
 absl::Status CheckCanAskInParts(const Options& options, Model* model,
                                 const document::Document& book,
                                 const absl::Status& too_long) {
-  return CheckHasRoom(options, model, book, AnswerForm("?"), too_long);
+  return CheckHasRoom(options, model, book, AnswerForm(options.book, "?"),
+                      too_long);
 }
 
 absl::StatusOr<BookAnswer> AnswerInParts(const Options& options, Model* model,

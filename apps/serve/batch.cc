@@ -205,7 +205,8 @@ absl::Status Maker::PutDocument(Request* request) {
     document_text_ = book.text;
     document_path_ = path;
   }
-  last->content = cli::TextPreface(document_text_) + last->content;
+  last->content =
+      cli::TextPreface(options_.book, document_text_) + last->content;
   return absl::OkStatus();
 }
 

@@ -58,7 +58,7 @@ TEST(PageTest, ItIsOneFile) {
 TEST(PageTest, ItAsksAsTheCommandsDo) {
   const std::string page = PageReply().body;
   for (const cli::Conversation& talk :
-       {cli::QuestionTalk("${text}", "${question}"),
+       {cli::QuestionTalk({}, "${text}", "${question}"),
         cli::SummaryTalk({}, "${text}")}) {
     EXPECT_THAT(
         page, HasSubstr(absl::StrReplaceAll(talk.message(), {{"\n", "\\n"}})));
