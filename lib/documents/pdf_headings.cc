@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 #include <set>
+#include <unordered_map>
 #include <utility>
 
 #include "lib/documents/contents_page.h"
@@ -138,11 +139,13 @@ bool DropFront(std::string_view text, std::vector<Run>* runs) {
     if (IsNumbered(run) || IsUnnumberedPart(run.text)) return false;
     const size_t next =
         i + 1 < runs->size() ? (*runs)[i + 1].first.begin : text.size();
-    const size_t behind = next - std::min(next, run.end);
     if (numbered.size() >= kFewNumbered) {
-      return behind < kMinBytesOfPart || !has_numbered(run.height);
+      return next - std::min(next, run.end) < kMinBytesOfPart ||
+             !has_numbered(run.height);
     }
-    return behind < kMinBytesBehind && !IsTitleOfPage(*runs, i);
+    const size_t end = std::min(next, run.first.page_end);
+    return end - std::min(end, run.end) < kMinBytesBehind &&
+           !IsTitleOfPage(*runs, i);
   };
   size_t count = 0;
   const size_t most = std::min(runs->size(), kMostFront);
@@ -151,6 +154,20 @@ bool DropFront(std::string_view text, std::vector<Run>* runs) {
   runs->erase(runs->begin() + 1,
               runs->begin() + static_cast<std::ptrdiff_t>(count));
   return true;
+}
+
+// Drops what stands on a third of the pages, three or more, as the name of a
+// company on each sheet of its letters.
+void DropRepeated(std::vector<Run>* runs) {
+  constexpr size_t kMany = 3;
+  if (runs->empty()) return;
+  std::unordered_map<std::string, size_t> counts;
+  for (const Run& run : *runs) ++counts[HeadingKey(run.text)];
+  const size_t num_pages = runs->back().first.page + 1;
+  std::erase_if(*runs, [&](const Run& run) {
+    const size_t count = counts[HeadingKey(run.text)];
+    return count >= kMany && count * 3 >= num_pages;
+  });
 }
 
 // Gives headings with the same word ("Chapter 3", "Chapter 4") one level.
@@ -257,6 +274,7 @@ std::vector<Heading> HeadingsOfType(const std::vector<PdfLargeLine>& lines,
   size_t num_large = 0;
   for (const PdfLargeLine& line : lines) num_large += line.text.size();
   if (num_large * kLeastShare > text.size()) return {};
+  DropRepeated(&runs);
   const bool has_title = DropFront(text, &runs);
   const std::vector<Size> sizes = SizesOf(runs);
   std::vector<Heading> headings;

@@ -12,9 +12,10 @@ namespace tiercel::document {
 
 // A line of the text in larger letters than most of it has.
 struct PdfLargeLine {
-  size_t page = 0;   // from 0
-  size_t begin = 0;  // in bytes of the text
-  float height = 0;  // its letters', in points
+  size_t page = 0;      // from 0
+  size_t page_end = 0;  // end of the page, in bytes of the text
+  size_t begin = 0;     // in bytes of the text
+  float height = 0;     // its letters', in points
   std::string text;
   bool is_joined = false;  // no other text stands between it and the last one
 };

@@ -137,11 +137,21 @@ TEST(PdfHeadingsTest, EachPageOfATalkHasItsTitle) {
 }
 
 TEST(PdfHeadingsTest, ASayingInLargeTypeIsNone) {
-  const Lines saying(5, Large("Rain is the mill of the sky", 14));
-  EXPECT_THAT(
-      BookWith({PageBelow(saying), PageBelow(saying), PageBelow(saying)})
-          .sections,
-      IsEmpty());
+  const auto page = [](const std::string& word) {
+    return PageBelow(Lines(5, Large(word + " is the mill of the sky", 14)));
+  };
+  EXPECT_THAT(BookWith({page("Rain"), page("Wind"), page("Snow")}).sections,
+              IsEmpty());
+}
+
+TEST(PdfHeadingsTest, ANameOnEachSheetIsNone) {
+  std::vector<Lines> pages;
+  for (const std::string title : {"Mills", "Roads", "Hills", "Lakes"}) {
+    pages.push_back(PageBelow({Large(title, 16)}));
+    pages.back().push_back({72, 300, "Bell and Sons", 16});
+  }
+  EXPECT_THAT(HeadingsIn(BookWith(pages)),
+              ElementsAre("1 |Mills", "1 |Roads", "1 |Hills", "1 |Lakes"));
 }
 
 TEST(PdfHeadingsTest, ALineOfContentsIsNone) {

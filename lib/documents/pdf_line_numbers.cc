@@ -136,8 +136,15 @@ bool MostAreFull(const std::vector<TextRow>& rows) {
   return static_cast<size_t>(num_full) * 2 > rows.size();
 }
 
-// Returns the numbers of the lines of a page on one side; none if it has none.
-std::vector<NumberPlace> LineNumbers(const PdfPage& page, Side side) {
+// The numbers of the lines of a page on one side; none if it has none.
+struct LineNumbers {
+  std::vector<NumberPlace> places;
+  // The lines are those of a text, or begin anew with the page: others may be
+  // the items of a list.
+  bool are_sure = false;
+};
+
+LineNumbers LineNumbersOf(const PdfPage& page, Side side) {
   const std::vector<NumberPlace> places = NumbersAt(page, side);
   std::vector<NumberPlace> best;
   const auto edge_of = [side](const PdfBox& box) {
@@ -172,8 +179,8 @@ std::vector<NumberPlace> LineNumbers(const PdfPage& page, Side side) {
   const float num_counted =
       static_cast<float>(best.size()) * static_cast<float>(step);
   if (num_counted < kMostCounted * static_cast<float>(rows.size())) return {};
-  if (step <= 2 && !MostAreFull(rows)) return {};
-  return best;
+  const bool are_sure = step > 2 || best[0].value == step || MostAreFull(rows);
+  return {std::move(best), are_sure};
 }
 
 void EraseNumbers(std::vector<NumberPlace> places, PdfPage* page) {
@@ -212,20 +219,25 @@ void DropLineNumbers(std::vector<PdfPage>* pages) {
   for (const Side side : {Side::kLeft, Side::kRight}) {
     size_t num_looked_at = 0;
     size_t num_numbered = 0;
-    std::vector<std::vector<NumberPlace>> numbers;
+    size_t num_sure = 0;
+    std::vector<LineNumbers> numbers;
     for (const PdfPage& page : *pages) {
       size_t num_lines = 0;
       for (const PdfBlock& block : page.blocks) {
         num_lines += block.lines.size();
       }
-      numbers.push_back(LineNumbers(page, side));
+      numbers.push_back(LineNumbersOf(page, side));
       num_looked_at += static_cast<size_t>(num_lines >= kLeastRows);
-      num_numbered += static_cast<size_t>(!numbers.back().empty());
+      num_numbered += static_cast<size_t>(!numbers.back().places.empty());
+      num_sure += static_cast<size_t>(numbers.back().are_sure);
     }
-    if (num_numbered == 0 || num_numbered * 3 < num_looked_at * 2) continue;
+    if (num_numbered == 0 || num_numbered * 3 < num_looked_at * 2 ||
+        num_sure * 3 < num_numbered * 2) {
+      continue;
+    }
     for (size_t p = 0; p < pages->size(); ++p) {
-      if (numbers[p].empty()) continue;
-      EraseNumbers(std::move(numbers[p]), &(*pages)[p]);
+      if (numbers[p].places.empty()) continue;
+      EraseNumbers(std::move(numbers[p].places), &(*pages)[p]);
       JoinPartedBlocks(&(*pages)[p]);
     }
   }

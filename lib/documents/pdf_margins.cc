@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <unordered_map>
 #include <utility>
 
 #include "lib/documents/labels.h"
@@ -34,8 +35,9 @@ struct LineRef {
 
 // The lines at one height at an edge of a page.
 struct Row {
-  bool is_apart = false;  // from the text, by a gap
-  bool is_far = false;    // by a larger gap than lines of text have
+  bool is_apart = false;    // from what is next, by a gap
+  bool is_in_head = false;  // is apart, or the row behind it is
+  bool is_far = false;      // by a larger gap than lines of text have
   float top = 0;
   std::vector<LineRef> lines;
 };
@@ -81,6 +83,7 @@ Row OutermostRow(const PdfPage& page, Edge edge, float line_gap) {
                            : outermost->bottom > page.height * (1 - kEdgeShare);
   if (!is_near) return row;
   float gap = std::numeric_limits<float>::max();  // to the next row
+  std::vector<float> gaps;                        // to all others
   row.top = outermost->top;
   for (size_t b = 0; b < page.blocks.size(); ++b) {
     for (size_t l = 0; l < page.blocks[b].lines.size(); ++l) {
@@ -91,12 +94,20 @@ Row OutermostRow(const PdfPage& page, Edge edge, float line_gap) {
         row.lines.push_back({b, l});
       } else {
         gap = std::min(gap, -overlap);
+        gaps.push_back(-overlap);
       }
     }
   }
   if (row.lines.size() > kMaxRowLines) return {};
   row.is_apart = gap >= kApart * outermost->height();
   row.is_far = row.is_apart && gap >= kFar * line_gap;
+  // Behind a second row of one height, the others are as far as from one row.
+  const float second = gap + outermost->height();
+  row.is_in_head =
+      row.is_apart || std::none_of(gaps.begin(), gaps.end(), [&](float other) {
+        return other > gap + outermost->height() / 2 &&
+               other < second + kApart * outermost->height();
+      });
   return row;
 }
 
@@ -150,11 +161,14 @@ struct NumberInRow {
   int value;
   float top;
 };
-std::vector<NumberInRow> NumbersIn(const PdfPage& page, const Row& row) {
+std::vector<NumberInRow> NumbersIn(const PdfPage& page, const Row& row,
+                                   float body_height) {
   std::vector<NumberInRow> numbers;
   for (const LineRef& ref : row.lines) {
     const PdfLine& line = LineAt(page, ref);
-    if (IsLabel(line) || (!row.is_apart && HasWords(line))) continue;
+    const bool has_words = HasWords(line);
+    if (IsLabel(line) || (!row.is_apart && has_words)) continue;
+    if (has_words && LetterHeight(line) > kTitle * body_height) continue;
     const auto [first, last] = OuterWords(line);
     for (const size_t w : {first, last}) {
       std::string text = Unpunctuated(line.words[w].text);
@@ -261,7 +275,8 @@ class Margins {
     for (size_t p = 0; p < pages_->size(); ++p) {
       std::map<std::pair<bool, int>, bool> here;
       for (const Edge edge : {Edge::kTop, Edge::kBottom}) {
-        for (const NumberInRow& n : NumbersIn((*pages_)[p], RowsAt(edge)[p])) {
+        for (const NumberInRow& n :
+             NumbersIn((*pages_)[p], RowsAt(edge)[p], body_height_)) {
           here[{IsRoman(n.text), n.value - static_cast<int>(p)}] = true;
         }
       }
@@ -301,7 +316,8 @@ class Margins {
 
   void FindTopNumbers() {
     for (size_t p = 0; p < pages_->size(); ++p) {
-      for (const NumberInRow& n : NumbersIn((*pages_)[p], top_rows_[p])) {
+      for (const NumberInRow& n :
+           NumbersIn((*pages_)[p], top_rows_[p], body_height_)) {
         if (FollowsNumbering(p, n.text)) top_numbers_.push_back(n.top);
       }
     }
@@ -323,7 +339,8 @@ class Margins {
 
   void NumberPage(size_t p) {
     for (const Edge edge : {Edge::kTop, Edge::kBottom}) {
-      for (const NumberInRow& n : NumbersIn((*pages_)[p], RowsAt(edge)[p])) {
+      for (const NumberInRow& n :
+           NumbersIn((*pages_)[p], RowsAt(edge)[p], body_height_)) {
         if (IsPageNumber(p, edge, n.text, n.top)) numbers_[p] = n.text;
       }
     }
@@ -377,21 +394,36 @@ class Margins {
   // Returns true for a title that the outline names on this page, unless it
   // stands there again.
   bool IsNamed(size_t p, const PdfLine& line) const {
-    const auto key_of = [](const PdfLine& l) {
-      std::string key;
-      for (const PdfWord& word : l.words) key += HeadingKey(word.text);
-      return key;
-    };
-    const std::string key = key_of(line);
+    const std::string key = WordsKey(line);
     if (titles_[p].count(key) == 0) return false;
     size_t count = 0;
     for (const PdfBlock& block : (*pages_)[p].blocks) {
       for (const PdfLine& other : block.lines) {
-        count += static_cast<size_t>(key_of(other) == key);
+        count += static_cast<size_t>(WordsKey(other) == key);
         if (count > 1) return false;
       }
     }
     return true;
+  }
+
+  static std::string WordsKey(const PdfLine& line) {
+    std::string key;
+    for (const PdfWord& word : line.words) key += HeadingKey(word.text);
+    return key;
+  }
+
+  // Returns true for a head in large letters: the same words stand above a
+  // third of all pages, three or more.
+  bool StandsOnMany(const PdfLine& line) {
+    if (heads_.empty()) {
+      for (size_t p = 0; p < pages_->size(); ++p) {
+        for (const LineRef& ref : top_rows_[p].lines) {
+          ++heads_[WordsKey(LineAt((*pages_)[p], ref))];
+        }
+      }
+    }
+    const size_t count = heads_[WordsKey(line)];
+    return count >= kMinPages && count * 3 >= pages_->size();
   }
 
   // Returns true for a line that is part of the text for its type, its name or
@@ -399,7 +431,8 @@ class Margins {
   bool IsText(size_t p, Edge edge, const PdfLine& line) {
     if (IsNamed(p, line)) return true;
     return edge == Edge::kTop
-               ? LetterHeight(line) > kTitle * body_height_
+               ? LetterHeight(line) > kTitle * body_height_ &&
+                     !StandsOnMany(line)
                : IsNote((*pages_)[p], bottom_rows_[p], body_height_);
   }
 
@@ -407,7 +440,7 @@ class Margins {
     const PdfLine& line = LineAt((*pages_)[p], ref);
     const std::string key = KeyOf(p, edge, line);
     return key.empty() ||
-           (RowsAt(edge)[p].is_apart &&
+           (RowsAt(edge)[p].is_in_head &&
             StandsNearby(p, edge, key, line.box.top) && !IsText(p, edge, line));
   }
 
@@ -497,6 +530,7 @@ class Margins {
   std::vector<std::set<std::string>> titles_;  // by page, from the outline
   const float body_height_;
   const float line_gap_;
+  std::unordered_map<std::string, size_t> heads_;  // pages above which each is
   std::vector<Numbering> numberings_;
   std::vector<float> top_numbers_;  // heights of page numbers above the text
   std::vector<Row> top_rows_;

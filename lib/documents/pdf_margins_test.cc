@@ -106,16 +106,45 @@ std::vector<Lines> PagesWith(int count, const Lines& more) {
   return pages;
 }
 
-TEST(PdfMarginsTest, ALargeTitleAboveEachPageIsText) {
-  for (const std::string title : {"Psalm #", "Results"}) {
-    const std::string text =
-        BookIn(PdfOf(PagesWith(6, {{72, 740, title, 20}}))).text;
-    EXPECT_THAT(text, HasSubstr(title == "Results" ? title : "Psalm 1"));
-    EXPECT_THAT(text, HasSubstr(title == "Results" ? title : "Psalm 4"));
-    EXPECT_EQ(BookIn(PdfOf(PagesWith(6, {{72, 740, title, 10}})))
-                  .text.find(title.substr(0, 5)),
-              std::string::npos);
+// Returns the number of times that `word` stands in a text.
+int CountOf(const std::string& word, const std::string& text) {
+  int count = 0;
+  for (size_t at = text.find(word); at != std::string::npos;
+       at = text.find(word, at + 1)) {
+    ++count;
   }
+  return count;
+}
+
+TEST(PdfMarginsTest, ALargeTitleAboveEachPageIsText) {
+  const auto psalms = [](double size) {
+    return BookIn(PdfOf(PagesWith(6, {{72, 740, "Psalm #", size}}))).text;
+  };
+  EXPECT_EQ(CountOf("Psalm", psalms(20)), 6);
+  EXPECT_EQ(CountOf("Psalm", psalms(10)), 0);
+  // The same title above some pages is text, too; above all it is a head.
+  std::vector<Lines> pages = PagesWith(3, {{72, 740, "Results", 20}});
+  const std::vector<Lines> others = PagesWith(9, {});
+  pages.insert(pages.end(), others.begin(), others.end());
+  EXPECT_EQ(CountOf("Results", BookIn(PdfOf(pages)).text), 3);
+  EXPECT_EQ(
+      CountOf("Report",
+              BookIn(PdfOf(PagesWith(6, {{72, 740, "Report", 20}}))).text),
+      0);
+}
+
+// A title of years does not number the pages.
+TEST(PdfMarginsTest, NumbersOfLargeTitlesAreNoPages) {
+  std::vector<Lines> pages = PagesWith(4, {{72, 740, "Mills of 200#", 20}});
+  EXPECT_THAT(NumbersOf(BookIn(PdfOf(pages))), ElementsAre("1", "2", "3", "4"));
+}
+
+TEST(PdfMarginsTest, AHeadMayHaveTwoLines) {
+  EXPECT_EQ(CountOf("The",
+                    BookIn(PdfOf(PagesWith(4, {{72, 750, "The Hills", 9},
+                                               {72, 739, "The First Day", 9}})))
+                        .text),
+            0);
 }
 
 TEST(PdfMarginsTest, ATitleThatTheOutlineNamesIsText) {
@@ -150,12 +179,7 @@ TEST(PdfMarginsTest, TheSameNoteOnManyPagesIsText) {
   for (const std::string note : {"1 See the map.", "* See the map."}) {
     const std::string text =
         BookIn(PdfOf(PagesWith(4, {{72, 60, note, 7}, sign, number}))).text;
-    size_t count = 0;
-    for (size_t at = text.find("See the map"); at != std::string::npos;
-         at = text.find("See the map", at + 1)) {
-      ++count;
-    }
-    EXPECT_EQ(count, 4U) << note;
+    EXPECT_EQ(CountOf("See the map", text), 4) << note;
   }
   // The foot of a page may begin with a number, too.
   for (const std::string foot : {"The Maps", "12 Maps"}) {
@@ -207,6 +231,19 @@ TEST(PdfMarginsTest, NumbersOfLinesAreLeftOut) {
   EXPECT_EQ(BookIn(PdfOf(NumberedPages(5, 400, "and far away")))
                 .text.find_first_of("0123456789"),
             std::string::npos);
+}
+
+// Records of courts have the same numbers on each page, and short lines.
+TEST(PdfMarginsTest, NumbersThatBeginAnewWithEachPageAreLeftOut) {
+  std::vector<Lines> pages;
+  for (int i = 0; i < 3; ++i) {
+    pages.push_back(NumberedPages(1, 40, "A. I did, sir.")[0]);
+    pages.back().push_back(
+        {72, 190, "and so they went over the hill and away"});
+  }
+  const std::string text = BookIn(PdfOf(pages)).text;
+  EXPECT_EQ(text.find_first_of("0123456789"), std::string::npos);
+  EXPECT_THAT(text, HasSubstr("A. I did, sir.\nA. I did, sir.\n"));
 }
 
 TEST(PdfMarginsTest, NumbersOfAListOrATableStay) {

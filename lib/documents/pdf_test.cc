@@ -86,6 +86,17 @@ TEST(PdfTest, BreaksThatAreMeantStay) {
       "for i in the long list of all things; do\necho $i\ndone\n");
 }
 
+TEST(PdfTest, LinesOfVerseStayApart) {
+  const Lines verse = {{72, 700, "The river ran below the mill"},
+                       {72, 688, "And no one knew how long it had"},
+                       {72, 676, "I saw the wheel and it was still"},
+                       {72, 664, "On all the days, and all were sad"}};
+  EXPECT_EQ(Good(ReadBytes(PdfOf({verse}))).text,
+            "The river ran below the mill\nAnd no one knew how long it had\nI "
+            "saw the wheel and it was still\nOn all the days, and all were "
+            "sad\n");
+}
+
 TEST(PdfTest, LinesWithLeadersStandAlone) {
   // All end at the right edge of the column.
   const Document document = Good(ReadBytes(

@@ -87,7 +87,12 @@ class PdfWriter {
     for (size_t p = 0; p < pages_.size(); ++p) {
       document->pages.push_back({places[marks[p]], numbers[p]});
     }
-    for (PdfLargeLine& line : large_) line.begin = places[line.begin];
+    for (PdfLargeLine& line : large_) {
+      line.begin = places[line.begin];
+      line.page_end = line.page + 1 < pages_.size()
+                          ? places[marks[line.page + 1]]
+                          : document->text.size();
+    }
     return std::move(large_);
   }
 
@@ -147,6 +152,7 @@ class PdfWriter {
       FinishHyphen();
       writer_.Break(2);
     }
+    const bool is_verse = IsVerse(block);
     for (size_t l = 0; l < block.lines.size(); ++l) {
       const PdfLine& line = block.lines[l];
       if (l > 0) {
@@ -159,7 +165,7 @@ class PdfWriter {
         if (is_indented || AreApartBySize(before, line)) {
           FinishHyphen();
           writer_.Break(2);
-        } else if (IsMeant(before, line, block.column_right)) {
+        } else if (is_verse || IsMeant(before, line, block.column_right)) {
           FinishHyphen();
           writer_.Break(1);
         } else {
@@ -187,8 +193,8 @@ class PdfWriter {
   void AddLarge(const PdfLine& line) {
     const bool is_joined = std::exchange(was_large_, IsLarge(line));
     if (!was_large_) return;
-    large_.push_back(
-        {page_, writer_.Mark(), LetterHeight(line), WordsOf(line), is_joined});
+    large_.push_back({page_, 0, writer_.Mark(), LetterHeight(line),
+                      WordsOf(line), is_joined});
   }
 
   // Returns the words of a line, those whose letters stand apart in one.
@@ -223,6 +229,22 @@ class PdfWriter {
     if (EndsSentence(*last_) || IsMeant(*last_, line, last_right_))
       return false;
     return IsLowerCase(begin) || IsIdeographic(begin) || end.back() == '-';
+  }
+
+  // Returns true for lines of verse: nearly each begins with a capital.
+  static bool IsVerse(const PdfBlock& block) {
+    constexpr size_t kFewLines = 4;
+    const auto has_capital = [](const PdfLine& line) {
+      const std::u32string word = ToUtf32(line.words.front().text);
+      const size_t first = static_cast<size_t>(
+          std::find_if(word.begin(), word.end(), IsLetter) - word.begin());
+      if (first == word.size() || !IsUpperCase(word[first])) return false;
+      return first + 1 == word.size() || !IsUpperCase(word[first + 1]);
+    };
+    const auto num_capitals =
+        std::count_if(block.lines.begin(), block.lines.end(), has_capital);
+    return block.lines.size() >= kFewLines &&
+           static_cast<size_t>(num_capitals) * 5 >= block.lines.size() * 4;
   }
 
   // Returns true if the break after `line` is meant: it is a line of a table of
