@@ -69,7 +69,7 @@ inline constexpr std::u32string_view kUnnumberedParts =
     U"efterord|forord|innledning|indledning|efterskrift|johdanto|esipuhe|"
     U"loppusanat|przedmowa|wstęp|zakończenie|posłowie|předmluva|úvod|"
     U"doslov|závěr|előszó|bevezetés|utószó|prefață|introducere|postfață|"
-    U"передмова|вступ|післямова|епілог|πρόλογος|επίλογος|εισαγωγή|önsöz|"
+    U"передмова|вступ|післямова|епілог|епилог|πρόλογος|επίλογος|εισαγωγή|önsöz|"
     U"giriş|sonsöz|المقدمة|مقدمة|خاتمة|الخاتمة|مقدمه|הקדמה|מבוא|"
     U"אחרית דבר|lời nói đầu|lời mở đầu|lời kết|pendahuluan|"
     U"kata pengantar|penutup|voorwoord|inleiding|nawoord|introdução|"

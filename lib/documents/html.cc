@@ -1,6 +1,7 @@
 #include "lib/documents/html.h"
 
 #include <algorithm>
+#include <cctype>
 #include <cstdint>
 #include <utility>
 
@@ -171,11 +172,7 @@ class Reader {
     is_border_ = true;
     const GumboElement& element = node.v.element;
     const Role role = RoleOf(element);
-    if (!open_.empty()) {
-      Open& parent = open_.back();
-      const std::string_view sign = SignBetween(parent.node->v.element);
-      if (!sign.empty() && parent.num_parts++ > 0) writer_.Words(sign);
-    }
+    const bool is_group = EnterFormula(element);
     switch (role) {
       case Role::kLine:
       case Role::kRow:
@@ -235,12 +232,38 @@ class Reader {
     const bool is_raised = IsRaised(element);
     const bool has_bracket = is_number && WantsBrackets(node);
     open_.push_back({&node, 0, 0, FirstNumberOf(node), headings_.size() - 1,
-                     is_silent, is_raised, has_bracket ? "]" : "",
+                     is_silent, is_raised,
+                     has_bracket ? "]"
+                     : is_group  ? ")"
+                                 : "",
                      is_note ? writer_.Mark() : kNoMark});
     if (is_silent) ++silent_;
     if (is_raised) ++raised_;
     if (has_bracket) writer_.Words("[");
     if (element.tag == GUMBO_TAG_Q) EnterQuotation(node);
+  }
+
+  // Writes what stands before a part of a formula. Returns true if it has
+  // parentheses.
+  bool EnterFormula(const GumboElement& element) {
+    if (open_.empty() || element.tag_namespace != GUMBO_NAMESPACE_MATHML) {
+      return false;
+    }
+    Open& parent = open_.back();
+    const GumboElement& formula = parent.node->v.element;
+    const std::string_view sign = SignBefore(parent.num_parts, formula);
+    const bool has_parts = !SignBefore(1, formula).empty();
+    const std::string& before = writer_.text();
+    if (!SignBefore(1, element).empty() && !before.empty() &&
+        std::isdigit(static_cast<unsigned char>(before.back())) != 0) {
+      writer_.Words(" ");  // "3 1/2"
+    }
+    writer_.Words(sign);
+    if (!has_parts) return false;
+    ++parent.num_parts;
+    const bool is_group = IsGroup(element);
+    if (is_group) writer_.Words("(");
+    return is_group;
   }
 
   // Notes the links of an element that is no text.

@@ -528,12 +528,26 @@ bool IsNoteMark(const GumboNode& node) {
          std::isdigit(static_cast<unsigned char>(OneLine(*text)[0])) == 0;
 }
 
-std::string_view SignBetween(const GumboElement& element) {
-  if (element.tag_namespace != GUMBO_NAMESPACE_MATHML) return {};
-  return IsNamed(element, "mfrac")  ? "/"
-         : IsNamed(element, "msup") ? "^"
-         : IsNamed(element, "msub") ? "_"
-                                    : "";
+std::string_view SignBefore(int part, const GumboElement& element) {
+  if (element.tag_namespace != GUMBO_NAMESPACE_MATHML || part == 0) return {};
+  if (IsNamed(element, "mfrac")) return "/";
+  if (IsNamed(element, "msup") || IsNamed(element, "mover")) return "^";
+  if (IsNamed(element, "msub") || IsNamed(element, "munder")) return "_";
+  if (IsNamed(element, "msubsup") || IsNamed(element, "munderover")) {
+    return part == 1 ? "_" : "^";
+  }
+  return {};
+}
+
+bool IsGroup(const GumboElement& element) {
+  if (!IsNamed(element, "mrow")) return false;
+  int count = 0;
+  for (unsigned i = 0; i < element.children.length; ++i) {
+    const auto* const child =
+        static_cast<const GumboNode*>(element.children.data[i]);
+    count += child->type == GUMBO_NODE_ELEMENT ? 1 : 0;
+  }
+  return count > 1;
 }
 
 std::string TextInLines(const GumboNode& node) {

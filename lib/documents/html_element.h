@@ -82,9 +82,11 @@ std::optional<PageMark> PageMarkOf(const GumboNode& node);
 // letter, or any image in a heading without text. Empty for others.
 std::string_view AlternativeText(const GumboNode& node, bool is_heading);
 
-// Returns the sign between the parts of a formula: "/" in a fraction, "^"
-// before a power, "_" before an index; "" in other elements.
-std::string_view SignBetween(const GumboElement& element);
+// Returns the sign before a part of a formula that is not its first: "/" in a
+// fraction, "^" before a power, "_" before an index; "" in other elements.
+std::string_view SignBefore(int part, const GumboElement& element);
+// Returns true for a part of a formula that has several, as "a+b".
+bool IsGroup(const GumboElement& element);
 
 // Returns the text of a node, each block behind a line feed.
 std::string TextInLines(const GumboNode& node);

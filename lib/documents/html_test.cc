@@ -387,7 +387,14 @@ TEST(HtmlTest, FormulasAreWrittenOnce) {
                    "</mfrac><msup><mi>x</mi><mn>3</mn></msup></mrow>"
                    "<annotation encoding='application/x-tex'>\\frac12x^3"
                    "</annotation></semantics></math> or so"),
-            "is 1/2x^3 or so\n");
+            "is 1/2 x^3 or so\n");
+  EXPECT_EQ(
+      TextOf("<p><math><mn>3</mn><mfrac><mn>1</mn><mn>2</mn></mfrac></math> or "
+             "<math><mfrac><mrow><mi>a</mi><mo>+</mo><mi>b</mi></mrow>"
+             "<mrow><mn>2</mn></mrow></mfrac></math> or <math><munderover>"
+             "<mo>S</mo><mrow><mi>i</mi><mo>=</mo><mn>1</mn></mrow><mi>n</mi>"
+             "</munderover></math>"),
+      "3 1/2 or (a+b)/2 or S_(i=1)^n\n");
 }
 
 TEST(HtmlTest, NumbersOfPrintedPagesAreNoText) {

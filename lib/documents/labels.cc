@@ -179,10 +179,12 @@ class Scanner {
 int RomanDigit(char32_t c) {
   switch (c) {
     case U'i':
+    case U'\u0456':  // as Ukrainian has it
       return 1;
     case U'v':
       return 5;
     case U'x':
+    case U'\u0445':
       return 10;
     case U'l':
       return 50;
@@ -201,15 +203,16 @@ int Scanner::TakeRoman() {
   const size_t begin = at_;
   int value = 0;
   int before = 0;
+  std::string latin;
   for (; !AtEnd() && at_ - begin < 16; ++at_) {
     const int digit = RomanDigit(text_[at_]);
     if (digit == 0) break;
+    latin += RomanOf(digit);
     value += digit > before ? digit - 2 * before : digit;
     before = digit;
   }
   // "mix" is a Roman number, "civil" is none: a number has only one spelling.
-  if (at_ == begin || !AtBoundary() ||
-      RomanOf(value) != FromUtf32(text_.substr(begin, at_ - begin))) {
+  if (at_ == begin || !AtBoundary() || RomanOf(value) != latin) {
     at_ = begin;
     return 0;
   }
@@ -278,7 +281,8 @@ bool HasLetters(std::u32string_view text) {
 
 // "part the first", "capitolul al doilea", "partea a treia".
 void SkipArticle(Scanner* scanner, std::u32string_view text) {
-  if (scanner->Skip(U"the ") || scanner->Skip(U"al ")) {
+  if (scanner->Skip(U"the ") || scanner->Skip(U"al ") ||
+      scanner->Skip(U"thứ ")) {
     scanner->SkipBlanks();
   } else if (scanner->Peek() == U'a' &&
              ReadSpelled(text.substr(std::min(scanner->at() + 2, text.size())),

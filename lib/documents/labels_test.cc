@@ -241,6 +241,16 @@ TEST(LabelWordsTest, ChaptersAreCountedInWords) {
   EXPECT_EQ(ChapterOf("Bab kesepuluh"), 10);
   EXPECT_EQ(ChapterOf("Caput primum"), 1);
   EXPECT_EQ(ChapterOf("ΚΕΦΑΛΑΙΟΝ ΔΕΥΤΕΡΟΝ"), 2);
+  EXPECT_EQ(ChapterOf("Chương thứ nhất"), 1);
+  EXPECT_EQ(ChapterOf("CHƯƠNG HAI MƯƠI MỐT"), 21);
+  EXPECT_EQ(ChapterOf("Bab Dua Puluh Satu"), 21);
+  EXPECT_EQ(ChapterOf("Bab dua belas"), 12);
+  EXPECT_EQ(ChapterOf("الفصل الحادي والعشرون"), 21);
+  EXPECT_EQ(ChapterOf("פרק עשרים ואחד"), 21);
+  EXPECT_EQ(ChapterOf("РОЗДІЛ ІІІ"), 3);
+  EXPECT_EQ(ChapterOf("РОЗДІЛ ХІ"), 11);
+  EXPECT_EQ(ChapterOf("BÖLÜM ALTI"), 6);
+  EXPECT_EQ(ChapterOf("Caput vicesimum primum"), 21);
 }
 
 TEST(LabelWordsTest, NumbersAreRead) {

@@ -22,7 +22,7 @@ inline constexpr NumberWords kNumberWords[] = {
      U"πρώτη πρωτη الأول الأولى اول یکم ראשון eerste één eén prvo prvi "
      U"primeira primeiro một uno unua primus пръва पहला पहली एक "
      U"πρῶτον πρώτον πρωτον primum satu pertama прв prva אחת אחד "
-     U"الحادي الحادية یک"},
+     U"الحادي الحادية یک nhất"},
     {2,
      U"two second zwei zweit deux deuxième seconde segundo segunda "
      U"secondo seconda due dos dois два две втор andra anden andet "
@@ -62,7 +62,7 @@ inline constexpr NumberWords kNumberWords[] = {
      U"εκτο έκτος السادس السادسة ششم ששי zesde zes šesto šesti sáu "
      U"sesa sextus छठा छठी छह "
      U"έκτον εκτον sextum enam keenam šesta שישי שישית שישה שש شش "
-     U"altinci"},
+     U"altinci alti"},
     {7,
      U"seven seventh sieben siebent siebt sept septième séptimo séptima "
      U"sétimo sétima settimo settima siete sette sete setè седьм сьом "
@@ -143,7 +143,7 @@ inline constexpr NumberWords kNumberWords[] = {
      U"vigésima двадцат двадцят двадесет twintig tjugo tyve tyvende "
      U"tjuende dwudziest dwadzieścia dvacet dvacát húsz huszadik "
      U"εικοστό εικοστο "
-     U"بیست بیستم العشرون العشرين עשרים"},
+     U"بیست بیستم العشرون العشرين עשרים vicesimum vigesimum"},
     {30,
      U"thirty dreißig dreissig trente treinta trenta trinta trigésimo "
      U"trigésima тридцат тридцят тридесет dertig trettio tredive "
@@ -199,14 +199,18 @@ inline constexpr NumberWords kComposedTens[] = {
 
 // Between tens and ones of two words; between ones and tens of one word.
 inline constexpr std::u32string_view kJoiners[] = {
-    U" and ", U" et ",  U"-et-",  U" y ",  U" e ", U" i ",
-    U" og ",  U" och ", U" und ", U" en ", U" и ", U" și ",
-    U" şi ",  U" و ",   U"-",     U"־",    U" "};
+    U" and ", U" et ",  U"-et-", U" y ", U" e ",  U" i ",  U" og ",
+    U" och ", U" und ", U" en ", U" и ", U" și ", U" şi ", U" و ",
+    U" و",    U" ו",    U"-",    U"־",   U" "};
 inline constexpr std::u32string_view kJoinersInWords[] = {U"und", U"en", U"ën",
                                                           U"og"};
 
 // "Ten" behind ones, which makes teens of them in Arabic and in Hebrew.
-inline constexpr std::u32string_view kTenBehindOnes = U"عشر عشرة עשר עשרה";
+inline constexpr std::u32string_view kTenBehindOnes =
+    U"عشر عشرة עשר עשרה belas";
+// Words behind ones that make tens of them, which other ones may follow: "dua
+// puluh satu", "hai mươi mốt".
+inline constexpr std::u32string_view kTensBehindOnes = U"puluh mươi";
 
 // Endings of ones that make teens ("yhdestoista") or tens of them.
 struct NumberEnding {
@@ -235,7 +239,8 @@ inline constexpr std::u32string_view kStemEnds[] = {U"",  U"e", U"i",
 // "Last", which counts as a number.
 inline constexpr std::u32string_view kLastWords =
     U"last letzter letzte letztes dernier dernière último última ultimo "
-    U"ultima последний последняя последнее ostatni ostatnia sista sidste "
+    U"ultima ultimum ultimus последний последняя последнее ostatni ostatnia "
+    U"sista sidste "
     U"laatste viimeinen utolsó poslední остання";
 
 }  // namespace tiercel::document

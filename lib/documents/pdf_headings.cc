@@ -12,6 +12,7 @@
 #include "lib/documents/plain_text.h"
 #include "lib/documents/text_lines.h"
 #include "lib/documents/undeclared_headings.h"
+#include "lib/documents/unicode.h"
 
 namespace tiercel::document {
 namespace {
@@ -58,7 +59,7 @@ std::vector<Run> RunsOf(const std::vector<PdfLargeLine>& lines) {
       last->text = SplitLabel(last->text).label + ": " + line.text;
       last->height = std::max(last->height, line.height);
       last->first.height = line.height;
-    } else if (is_next && !IsLoneLabel(line.text) &&
+    } else if (is_next && line.is_close && !IsLoneLabel(line.text) &&
                AreOfOneSize(line.height, last->first.height)) {
       last->text += " " + line.text;
     } else {
@@ -115,18 +116,42 @@ bool IsTitleOfPage(const std::vector<Run>& runs, size_t i) {
          }) >= kMany;
 }
 
+// Returns true for a heading with a number, as "Chapter 3", "2." and "2 Scope".
 bool IsNumbered(const Run& run) {
-  return SplitLabel(run.text).rank != Rank::kNone;
+  constexpr int kMost = 100;  // years are more
+  if (SplitLabel(run.text).rank != Rank::kNone) return true;
+  const std::string first = run.text.substr(0, run.text.find(' '));
+  const int number = NumberOf(first);
+  return number > 0 && number < kMost &&
+         first.find_first_not_of("0123456789") == std::string::npos;
 }
 
-// Drops the lines of a title page behind the first: those with little text
-// below them and, where headings have numbers, those before the first number in
-// sizes that none of them has. Returns true if the first is the document's
-// title.
+// Returns true for a quotation or a sentence in large letters, and for figures.
+bool IsDisplay(const Run& run) {
+  const std::u32string letters = ToUtf32(run.text);
+  constexpr std::u32string_view kMarks = U"\"\u201c\u201e\u00ab\u300c";
+  if (kMarks.find(letters.front()) != kMarks.npos &&
+      !IsLetter(letters.back()) && !IsDigit(letters.back())) {
+    return true;
+  }
+  constexpr size_t kLongSentence = 60;
+  if (letters.back() == U'.' && letters.size() > kLongSentence) return true;
+  const auto num_letters =
+      std::count_if(letters.begin(), letters.end(), IsLetter);
+  return static_cast<size_t>(num_letters) * 2 < letters.size() &&
+         !IsNumbered(run);
+}
+
+// Drops the lines of a title page but the largest: those with little text below
+// them and, where headings have numbers, those before the first number in sizes
+// that none of them has. Returns true if there were any: then the first heading
+// is the document's title.
 bool DropFront(std::string_view text, std::vector<Run>* runs) {
   std::vector<float> numbered;  // heights
   for (const Run& run : *runs) {
-    if (IsNumbered(run)) numbered.push_back(run.height);
+    if (IsNumbered(run) && SizeOf(run).depth == 0) {
+      numbered.push_back(run.height);
+    }
   }
   std::sort(numbered.begin(), numbered.end());
   const auto has_numbered = [&](float height) {
@@ -151,8 +176,12 @@ bool DropFront(std::string_view text, std::vector<Run>* runs) {
   const size_t most = std::min(runs->size(), kMostFront);
   while (count < most && is_front(count)) ++count;
   if (count == 0) return false;
-  runs->erase(runs->begin() + 1,
-              runs->begin() + static_cast<std::ptrdiff_t>(count));
+  const auto end = runs->begin() + static_cast<std::ptrdiff_t>(count);
+  const auto title = std::max_element(
+      runs->begin(), end,
+      [](const Run& a, const Run& b) { return a.height < b.height; });
+  if (title != runs->begin()) runs->front() = std::move(*title);
+  runs->erase(runs->begin() + 1, end);
   return true;
 }
 
@@ -239,17 +268,23 @@ std::vector<Section> SectionsOfText(const std::vector<PdfLargeLine>& lines,
   return SectionsOf(WithUndeclared(text, std::move(typed), std::move(found)));
 }
 
-// Returns true if most of the chapters that have a word and a number, three or
-// more, begin where no section of the outline does.
+// Returns true if most of the chapters that have a word and a number, or
+// numbers that count, three or more, begin where no section of the outline
+// does.
 bool MissesChapters(const std::vector<Section>& outline,
                     const std::vector<Section>& sections) {
   constexpr size_t kNear = 200;  // bytes between a label and its title
   constexpr size_t kFewChapters = 3;
   size_t num_chapters = 0;
   size_t num_named = 0;
+  int last_number = 0;
   for (const Section& section : sections) {
-    const Rank rank = SplitLabel(section.label).rank;
-    if (rank == Rank::kNone || rank == Rank::kNumber) continue;
+    const Label label = SplitLabel(section.label);
+    if (label.rank == Rank::kNone) continue;
+    if (label.rank == Rank::kNumber) {
+      if (label.num_parts > 1 || label.number != last_number + 1) continue;
+      last_number = label.number;
+    }
     ++num_chapters;
     const auto next =
         std::upper_bound(outline.begin(), outline.end(), section.begin,
@@ -269,7 +304,7 @@ std::vector<Heading> HeadingsOfType(const std::vector<PdfLargeLine>& lines,
   std::vector<Run> runs = RunsOf(lines);
   std::erase_if(runs, [](const Run& run) {
     return run.num_lines > kMaxTypedLines || run.text.size() > kMaxTypedBytes ||
-           HeadingKey(run.text).empty();
+           HeadingKey(run.text).empty() || IsDisplay(run);
   });
   size_t num_large = 0;
   for (const PdfLargeLine& line : lines) num_large += line.text.size();

@@ -18,12 +18,14 @@ struct PdfLargeLine {
   float height = 0;     // its letters', in points
   std::string text;
   bool is_joined = false;  // no other text stands between it and the last one
+  bool is_close = false;   // it is the next row behind that one
 };
 
 // Returns the headings that large letters show, in their order, each size a
 // level. Lines of one size that follow each other are one heading, and so are a
-// label and the line behind it. Of the lines of a title page only the first is
-// one, above all others. Nothing where more than a fifth of the text is large.
+// label and the line behind it. Of the lines of a title page only the largest
+// is one, above all others. Nothing where more than a fifth of the text is
+// large.
 std::vector<Heading> HeadingsOfType(const std::vector<PdfLargeLine>& lines,
                                     std::string_view text);
 

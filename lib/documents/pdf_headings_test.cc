@@ -79,11 +79,12 @@ TEST(PdfHeadingsTest, PartsWithoutANumberStandBesideThoseWithOne) {
       ElementsAre("1 |Why Mills", "1 1|The Mill", "1 2|The Road", "1 |Thanks"));
 }
 
-TEST(PdfHeadingsTest, OfATitlePageTheFirstLineIsTheTitle) {
-  const Document document =
-      BookWith({{{72, 600, "Of Mills", 24}, {72, 500, "Ann Bell", 14}},
-                PageBelow({Large("The Mill", 14)}),
-                PageBelow({Large("The Road", 14)})});
+TEST(PdfHeadingsTest, OfATitlePageTheLargestLineIsTheTitle) {
+  const Document document = BookWith({{{72, 700, "A Thesis", 12},
+                                       {72, 600, "Of Mills", 24},
+                                       {72, 500, "Ann Bell", 14}},
+                                      PageBelow({Large("The Mill", 14)}),
+                                      PageBelow({Large("The Road", 14)})});
   EXPECT_THAT(HeadingsIn(document), ElementsAre("1 |The Mill", "1 |The Road"));
   EXPECT_EQ(document.title, "Of Mills");
 }

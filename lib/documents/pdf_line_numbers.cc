@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <limits>
 #include <optional>
+#include <string_view>
 
 namespace tiercel::document {
 namespace {
@@ -32,6 +33,7 @@ struct TextRow {
   float bottom;
   float left;
   float right;
+  bool ends_sentence = false;
 };
 
 std::optional<int> LineNumberOf(const std::string& text) {
@@ -62,8 +64,14 @@ std::vector<NumberPlace> NumbersAt(const PdfPage& page, Side side) {
   return places;
 }
 
-// Returns the rows of text of a page on one side of a column of numbers; none
-// if there is text on its other side.
+bool EndsAsSentence(std::string_view word) {
+  const size_t end = word.find_last_not_of("\"')]");
+  return end != std::string_view::npos &&
+         std::string_view(".?!").find(word[end]) != std::string_view::npos;
+}
+
+// Returns the rows of text of a page on one side of a column of numbers, from
+// top to bottom; none if there is text on its other side.
 std::vector<TextRow> RowsBeside(const PdfPage& page, Side side, float edge) {
   std::vector<TextRow> rows;
   for (const PdfBlock& block : page.blocks) {
@@ -82,15 +90,20 @@ std::vector<TextRow> RowsBeside(const PdfPage& page, Side side, float edge) {
             });
         if (row == rows.end()) {
           if (rows.size() == kMostRows) return {};
-          rows.push_back(
-              {word.box.top, word.box.bottom, word.box.left, word.box.right});
+          rows.push_back({word.box.top, word.box.bottom, word.box.left,
+                          word.box.right, EndsAsSentence(word.text)});
         } else {
           row->left = std::min(row->left, word.box.left);
-          row->right = std::max(row->right, word.box.right);
+          if (word.box.right > row->right) {
+            row->right = word.box.right;
+            row->ends_sentence = EndsAsSentence(word.text);
+          }
         }
       }
     }
   }
+  std::sort(rows.begin(), rows.end(),
+            [](const TextRow& a, const TextRow& b) { return a.top < b.top; });
   return rows;
 }
 
@@ -136,12 +149,35 @@ bool MostAreFull(const std::vector<TextRow>& rows) {
   return static_cast<size_t>(num_full) * 2 > rows.size();
 }
 
+// Returns the number of rows above the foot of a box.
+int RowsAbove(const std::vector<TextRow>& rows, const PdfBox& box) {
+  return static_cast<int>(
+      std::count_if(rows.begin(), rows.end(), [&](const TextRow& row) {
+        return (row.top + row.bottom) / 2 < box.top;
+      }));
+}
+
+// Returns true if the numbers count the rows: one that counts fives stands at
+// each fifth. A row without text may have one.
+bool CountRows(const std::vector<NumberPlace>& numbers, int step,
+               const std::vector<TextRow>& rows) {
+  size_t num_right = 0;
+  for (size_t i = 1; i < numbers.size(); ++i) {
+    const int between =
+        RowsAbove(rows, numbers[i].box) - RowsAbove(rows, numbers[i - 1].box);
+    num_right +=
+        static_cast<size_t>(between == step || (step == 1 && between == 0));
+  }
+  return num_right * 5 >= (numbers.size() - 1) * 4;
+}
+
 // The numbers of the lines of a page on one side; none if it has none.
 struct LineNumbers {
   std::vector<NumberPlace> places;
-  // The lines are those of a text, or begin anew with the page: others may be
-  // the items of a list.
-  bool are_sure = false;
+  int step = 0;
+  int rows_above = 0;  // above the first
+  // Most lines reach the right edge of the text, and end within a sentence.
+  bool is_prose = false;
 };
 
 LineNumbers LineNumbersOf(const PdfPage& page, Side side) {
@@ -179,8 +215,14 @@ LineNumbers LineNumbersOf(const PdfPage& page, Side side) {
   const float num_counted =
       static_cast<float>(best.size()) * static_cast<float>(step);
   if (num_counted < kMostCounted * static_cast<float>(rows.size())) return {};
-  const bool are_sure = step > 2 || best[0].value == step || MostAreFull(rows);
-  return {std::move(best), are_sure};
+  if (!CountRows(best, step, rows)) return {};
+  const auto num_sentences =
+      std::count_if(rows.begin(), rows.end(),
+                    [](const TextRow& r) { return r.ends_sentence; });
+  const bool is_prose =
+      MostAreFull(rows) && static_cast<size_t>(num_sentences) * 2 < rows.size();
+  const int rows_above = RowsAbove(rows, best[0].box);
+  return {std::move(best), step, rows_above, is_prose};
 }
 
 void EraseNumbers(std::vector<NumberPlace> places, PdfPage* page) {
@@ -213,28 +255,48 @@ void EraseNumbers(std::vector<NumberPlace> places, PdfPage* page) {
   }
 }
 
+// Returns true if the numbers of most of `num_pages` pages are those of lines.
+// The first number counts the lines before it: years do not. Where each line
+// has a number, others may be those of a list.
+bool AreOfLines(const std::vector<LineNumbers>& pages, size_t num_pages) {
+  size_t num_numbered = 0;
+  size_t num_prose = 0;
+  size_t num_anew = 0;
+  bool counts_all = false;
+  for (const LineNumbers& page : pages) {
+    if (page.places.empty()) continue;
+    const int first = page.places[0].value;
+    if (num_numbered == 0 && first > page.rows_above + 1 + page.step) {
+      return false;
+    }
+    ++num_numbered;
+    num_prose += static_cast<size_t>(page.is_prose);
+    num_anew += static_cast<size_t>(first == page.step);
+    counts_all = counts_all || page.step <= 2;
+  }
+  const auto are_most = [&](size_t count) {
+    return count * 3 >= num_numbered * 2;
+  };
+  return num_numbered > 0 && num_numbered * 3 >= num_pages * 2 &&
+         (!counts_all || are_most(num_prose) ||
+          (num_numbered > 1 && are_most(num_anew)));
+}
+
 }  // namespace
 
 void DropLineNumbers(std::vector<PdfPage>* pages) {
   for (const Side side : {Side::kLeft, Side::kRight}) {
-    size_t num_looked_at = 0;
-    size_t num_numbered = 0;
-    size_t num_sure = 0;
     std::vector<LineNumbers> numbers;
+    size_t num_looked_at = 0;
     for (const PdfPage& page : *pages) {
       size_t num_lines = 0;
       for (const PdfBlock& block : page.blocks) {
         num_lines += block.lines.size();
       }
-      numbers.push_back(LineNumbersOf(page, side));
       num_looked_at += static_cast<size_t>(num_lines >= kLeastRows);
-      num_numbered += static_cast<size_t>(!numbers.back().places.empty());
-      num_sure += static_cast<size_t>(numbers.back().are_sure);
+      numbers.push_back(LineNumbersOf(page, side));
     }
-    if (num_numbered == 0 || num_numbered * 3 < num_looked_at * 2 ||
-        num_sure * 3 < num_numbered * 2) {
-      continue;
-    }
+    if (!AreOfLines(numbers, num_looked_at)) continue;
     for (size_t p = 0; p < pages->size(); ++p) {
       if (numbers[p].places.empty()) continue;
       EraseNumbers(std::move(numbers[p].places), &(*pages)[p]);

@@ -24,7 +24,8 @@ constexpr float kNearHeight = 12.0F;  // points: scanned pages are not even
 constexpr float kApart = 1.1F;        // share of a line's height
 constexpr float kFar = 1.3F;          // share of the gap between lines of text
 constexpr float kTitle = 1.2F;        // share of the height of usual letters
-constexpr size_t kMaxRowLines = 16;   // lines at one height of a margin
+constexpr float kVeryLarge = 1.45F;
+constexpr size_t kMaxRowLines = 16;  // lines at one height of a margin
 constexpr size_t kMinPages = 3;
 constexpr size_t kNearPages = 4;  // on either side: heads may alternate
 
@@ -35,11 +36,12 @@ struct LineRef {
 
 // The lines at one height at an edge of a page.
 struct Row {
-  bool is_apart = false;    // from what is next, by a gap
-  bool is_in_head = false;  // is apart, or the row behind it is
-  bool is_far = false;      // by a larger gap than lines of text have
+  bool is_apart = false;  // from what is next, by a gap
+  bool is_far = false;    // by a larger gap than lines of text have
   float top = 0;
   std::vector<LineRef> lines;
+  // The next row, if the two are apart from the text and not from each other.
+  std::vector<LineRef> next;
 };
 
 const PdfLine& LineAt(const PdfPage& page, const LineRef& ref) {
@@ -83,7 +85,7 @@ Row OutermostRow(const PdfPage& page, Edge edge, float line_gap) {
                            : outermost->bottom > page.height * (1 - kEdgeShare);
   if (!is_near) return row;
   float gap = std::numeric_limits<float>::max();  // to the next row
-  std::vector<float> gaps;                        // to all others
+  std::vector<std::pair<float, LineRef>> others;  // by their gaps
   row.top = outermost->top;
   for (size_t b = 0; b < page.blocks.size(); ++b) {
     for (size_t l = 0; l < page.blocks[b].lines.size(); ++l) {
@@ -94,20 +96,24 @@ Row OutermostRow(const PdfPage& page, Edge edge, float line_gap) {
         row.lines.push_back({b, l});
       } else {
         gap = std::min(gap, -overlap);
-        gaps.push_back(-overlap);
+        others.push_back({-overlap, {b, l}});
       }
     }
   }
   if (row.lines.size() > kMaxRowLines) return {};
   row.is_apart = gap >= kApart * outermost->height();
   row.is_far = row.is_apart && gap >= kFar * line_gap;
-  // Behind a second row of one height, the others are as far as from one row.
-  const float second = gap + outermost->height();
-  row.is_in_head =
-      row.is_apart || std::none_of(gaps.begin(), gaps.end(), [&](float other) {
-        return other > gap + outermost->height() / 2 &&
-               other < second + kApart * outermost->height();
-      });
+  if (row.is_apart) return row;
+  const float height = outermost->height();
+  for (const auto& [distance, line] : others) {
+    if (distance < gap + height / 2) {
+      row.next.push_back(line);
+    } else if (distance < gap + (1 + kApart) * height) {
+      row.next.clear();
+      break;
+    }
+  }
+  if (row.next.size() > kMaxRowLines) row.next.clear();
   return row;
 }
 
@@ -371,24 +377,37 @@ class Margins {
     return key;
   }
 
-  // Returns true if a line with this key stands at this height on at least two
-  // other pages close by.
-  bool StandsNearby(size_t p, Edge edge, const std::string& key, float top) {
-    const std::vector<Row>& rows = RowsAt(edge);
+  // Returns true if a line with the words of `line` stands at its height in the
+  // same row of at least two other pages close by.
+  bool StandsNearby(size_t p, Edge edge, const PdfLine& line,
+                    std::vector<LineRef> Row::*lines) {
+    const std::string key = KeyOf(p, edge, line);
     const size_t first = p - std::min(p, kNearPages);
     const size_t last = std::min(p + kNearPages, pages_->size() - 1);
     size_t count = 1;
     for (size_t other = first; other <= last; ++other) {
       if (other == p) continue;
+      const std::vector<LineRef>& refs = RowsAt(edge)[other].*lines;
       count += static_cast<size_t>(
-          std::any_of(rows[other].lines.begin(), rows[other].lines.end(),
-                      [&](const LineRef& ref) {
-                        const PdfLine& line = LineAt((*pages_)[other], ref);
-                        return std::abs(line.box.top - top) < kSameHeight &&
-                               KeyOf(other, edge, line) == key;
-                      }));
+          std::any_of(refs.begin(), refs.end(), [&](const LineRef& ref) {
+            const PdfLine& its = LineAt((*pages_)[other], ref);
+            return std::abs(its.box.top - line.box.top) < kSameHeight &&
+                   KeyOf(other, edge, its) == key;
+          }));
     }
     return count >= kMinPages;
+  }
+
+  // Returns true for a row that is apart from the text, or the first of two
+  // that are, if the second is one of a head, too.
+  bool IsApart(size_t p, Edge edge) {
+    const Row& row = RowsAt(edge)[p];
+    return row.is_apart ||
+           std::any_of(row.next.begin(), row.next.end(),
+                       [&](const LineRef& ref) {
+                         return StandsNearby(p, edge, LineAt((*pages_)[p], ref),
+                                             &Row::next);
+                       });
   }
 
   // Returns true for a title that the outline names on this page, unless it
@@ -412,9 +431,12 @@ class Margins {
     return key;
   }
 
-  // Returns true for a head in large letters: the same words stand above a
-  // third of all pages, three or more.
-  bool StandsOnMany(const PdfLine& line) {
+  // Returns true for a title in large letters. The same words above three pages
+  // are a head, unless they are very large; above a third of all pages they are
+  // one in any size.
+  bool IsTitle(const PdfLine& line) {
+    const float height = LetterHeight(line);
+    if (height <= kTitle * body_height_) return false;
     if (heads_.empty()) {
       for (size_t p = 0; p < pages_->size(); ++p) {
         for (const LineRef& ref : top_rows_[p].lines) {
@@ -422,8 +444,12 @@ class Margins {
         }
       }
     }
-    const size_t count = heads_[WordsKey(line)];
-    return count >= kMinPages && count * 3 >= pages_->size();
+    const std::string key = WordsKey(line);
+    const size_t count = heads_[key];
+    const bool is_head =
+        count >= kMinPages &&
+        (count * 3 >= pages_->size() || height <= kVeryLarge * body_height_);
+    return !is_head;
   }
 
   // Returns true for a line that is part of the text for its type, its name or
@@ -431,17 +457,15 @@ class Margins {
   bool IsText(size_t p, Edge edge, const PdfLine& line) {
     if (IsNamed(p, line)) return true;
     return edge == Edge::kTop
-               ? LetterHeight(line) > kTitle * body_height_ &&
-                     !StandsOnMany(line)
+               ? IsTitle(line)
                : IsNote((*pages_)[p], bottom_rows_[p], body_height_);
   }
 
   bool IsMargin(size_t p, Edge edge, const LineRef& ref) {
     const PdfLine& line = LineAt((*pages_)[p], ref);
     const std::string key = KeyOf(p, edge, line);
-    return key.empty() ||
-           (RowsAt(edge)[p].is_in_head &&
-            StandsNearby(p, edge, key, line.box.top) && !IsText(p, edge, line));
+    return key.empty() || (StandsNearby(p, edge, line, &Row::lines) &&
+                           IsApart(p, edge) && !IsText(p, edge, line));
   }
 
   // The height at which most pages have a line that was dropped. A head that

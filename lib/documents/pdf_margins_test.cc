@@ -145,6 +145,14 @@ TEST(PdfMarginsTest, AHeadMayHaveTwoLines) {
                                                {72, 739, "The First Day", 9}})))
                         .text),
             0);
+  // The label of each chapter above its number is none.
+  const std::string chapters[] = {"ONE", "TWO", "THREE", "FOUR"};
+  std::vector<Lines> pages;
+  for (const std::string& number : chapters) {
+    pages.push_back(
+        PagesWith(1, {{72, 750, "CHAPTER", 9}, {72, 739, number, 9}})[0]);
+  }
+  EXPECT_EQ(CountOf("CHAPTER", BookIn(PdfOf(pages)).text), 4);
 }
 
 TEST(PdfMarginsTest, ATitleThatTheOutlineNamesIsText) {
@@ -231,6 +239,32 @@ TEST(PdfMarginsTest, NumbersOfLinesAreLeftOut) {
   EXPECT_EQ(BookIn(PdfOf(NumberedPages(5, 400, "and far away")))
                 .text.find_first_of("0123456789"),
             std::string::npos);
+}
+
+// Years and columns of tables count evenly, too.
+TEST(PdfMarginsTest, NumbersThatDoNotCountTheLinesStay) {
+  std::vector<Lines> years = NumberedPages(5, 30, "and far away");
+  std::vector<Lines> table = NumberedPages(1, 400, "and far away");
+  for (std::vector<Lines>* pages : {&years, &table}) {
+    const int factor = pages == &table ? 5 : 1;
+    for (Lines& page : *pages) {
+      for (PdfTestLine& line : page) {
+        if (line.size != 8) continue;
+        const int number = std::stoi(line.text);
+        line.text = std::to_string(factor == 1 ? 1800 + number : 5 * number);
+      }
+    }
+    EXPECT_THAT(BookIn(PdfOf(*pages)).text,
+                HasSubstr(factor == 1 ? "1825" : "125"));
+  }
+}
+
+TEST(PdfMarginsTest, NumbersOfSentencesStay) {
+  EXPECT_THAT(
+      BookIn(PdfOf(NumberedPages(
+                 1, 40, "It was late in the day, when they left their house.")))
+          .text,
+      HasSubstr("17"));
 }
 
 // Records of courts have the same numbers on each page, and short lines.

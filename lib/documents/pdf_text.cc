@@ -60,6 +60,15 @@ bool EndsInLeader(const PdfLine& line) {
   return num_dots >= kLeastDots;
 }
 
+// Returns true for words within compounds: "jack-of-all-trades", "va-t-il".
+bool IsLinkWord(const std::string& word) {
+  constexpr std::string_view kWords[] = {
+      "of", "in", "the", "to", "and", "a",  "by", "on", "at",
+      "de", "la", "le",  "du", "des", "en", "t",  "au", "und"};
+  return std::find(std::begin(kWords), std::end(kWords), word) !=
+         std::end(kWords);
+}
+
 class PdfWriter {
  public:
   PdfWriter(const std::vector<PdfPage>& pages, const std::set<size_t>& chapters)
@@ -191,10 +200,15 @@ class PdfWriter {
 
   // Notes a line in large letters, which is about to be written.
   void AddLarge(const PdfLine& line) {
+    constexpr float kNextRow = 2;  // letters' heights
     const bool is_joined = std::exchange(was_large_, IsLarge(line));
     if (!was_large_) return;
-    large_.push_back({page_, 0, writer_.Mark(), LetterHeight(line),
-                      WordsOf(line), is_joined});
+    const float height = LetterHeight(line);
+    const float step = line.box.top - large_top_;
+    large_top_ = line.box.top;
+    large_.push_back({page_, 0, writer_.Mark(), height, WordsOf(line),
+                      is_joined,
+                      step > height / 2 && step < kNextRow * height});
   }
 
   // Returns the words of a line, those whose letters stand apart in one.
@@ -327,6 +341,9 @@ class PdfWriter {
     if (words_.count(first + "-" + second) > 0) return true;
     // Behind another hyphen ("mother-in-law") the parts may be words.
     const size_t hyphen = first.rfind('-');
+    if (hyphen != std::string::npos && IsLinkWord(first.substr(hyphen + 1))) {
+      return true;
+    }
     if (hyphen != std::string::npos &&
         words_.count(first.substr(hyphen + 1)) > 0 &&
         words_.count(second) > 0) {
@@ -341,6 +358,7 @@ class PdfWriter {
   const float body_;                 // height of the body's letters
   size_t page_ = 0;                  // the page that is written
   std::vector<PdfLargeLine> large_;  // `begin` is the number of a mark
+  float large_top_ = 0;              // the last large line's
   bool was_large_ = false;           // the last line of the body was
   std::unordered_set<std::string> words_;
   TextWriter writer_;

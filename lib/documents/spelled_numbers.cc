@@ -208,6 +208,23 @@ SpelledNumber BelowHundred(std::u32string_view text, size_t begin) {
       return SpelledNumber{ValueIn(*kTen, word), at + word.size()};
     });
     if (ten.value > 0) return {10 + number.value, ten.length};
+    static const auto* const kTens = new Values(ValuesOf(kTensBehindOnes));
+    const SpelledNumber tens =
+        BehindJoiner(text, number.length, [&](size_t at) {
+          const std::u32string_view word = WordAt(text, at);
+          return SpelledNumber{10 * number.value * ValueIn(*kTens, word),
+                               at + word.size()};
+        });
+    if (tens.value > 0) {
+      number = tens;
+    } else if (text.substr(number.length, 2) == U" \u0648") {
+      // "One and twenty", in Arabic.
+      const std::u32string_view word = WordAt(text, number.length + 2);
+      const int value = ValueOfWord(word);
+      if (value >= 20 && value < 100) {
+        return {value + number.value, number.length + 2 + word.size()};
+      }
+    }
   }
   if (number.value == 4) {  // "quatre-vingts"
     const SpelledNumber twenty = word_behind(20, 20);
