@@ -24,8 +24,8 @@ constexpr float kNearHeight = 12.0F;  // points: scanned pages are not even
 constexpr float kApart = 1.1F;        // share of a line's height
 constexpr float kFar = 1.3F;          // share of the gap between lines of text
 constexpr float kTitle = 1.2F;        // share of the height of usual letters
-constexpr float kVeryLarge = 1.45F;
-constexpr size_t kMaxRowLines = 16;  // lines at one height of a margin
+constexpr float kVeryLarge = 1.45F;   // the same, of a title on many pages
+constexpr size_t kMaxRowLines = 16;   // lines at one height of a margin
 constexpr size_t kMinPages = 3;
 constexpr size_t kNearPages = 4;  // on either side: heads may alternate
 

@@ -339,14 +339,8 @@ class PdfWriter {
     const std::string second = Bare(next);
     if (words_.count(first + second) > 0) return false;
     if (words_.count(first + "-" + second) > 0) return true;
-    // Behind another hyphen ("mother-in-law") the parts may be words.
     const size_t hyphen = first.rfind('-');
     if (hyphen != std::string::npos && IsLinkWord(first.substr(hyphen + 1))) {
-      return true;
-    }
-    if (hyphen != std::string::npos &&
-        words_.count(first.substr(hyphen + 1)) > 0 &&
-        words_.count(second) > 0) {
       return true;
     }
     size_t unused = 0;
