@@ -97,7 +97,7 @@ class Reading:
                                             stdout=out, stderr=err)
 
     def parts(self):
-        """The parts, (level, number), for which tokens were written, in order.
+        """The parts, (level, number), that were made, in order of their tokens.
         A line that a kill cut short does not count."""
         found = []
         with open(self.lines, "rb") as lines:
@@ -106,7 +106,8 @@ class Reading:
                     break
                 token = json.loads(line)
                 part = (token.get("level"), token.get("number"))
-                if "token" in token and part not in found:
+                is_made = "token" in token and "kept" not in token
+                if is_made and part not in found:
                     found.append(part)
         return found
 

@@ -313,6 +313,7 @@ absl::Status PartMaker::Replay(size_t level, size_t index,
   const size_t count = std::min(writing.tokens.size(), writing.pieces.size());
   for (size_t i = 0; i < count; ++i) {
     AddLine(writing.tokens[i], writing.pieces[i], &lines);
+    lines.waiting.back()["kept"] = true;
   }
   lines.ended = true;
   return WriteLines();

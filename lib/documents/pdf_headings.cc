@@ -268,21 +268,28 @@ std::vector<Section> SectionsOfText(const std::vector<PdfLargeLine>& lines,
   return SectionsOf(WithUndeclared(text, std::move(typed), std::move(found)));
 }
 
-// Returns true if most of the chapters that have a word and a number, or
-// numbers that count, three or more, begin where no section of the outline
-// does.
-bool MissesChapters(const std::vector<Section>& outline,
+// Returns true if most of the chapters that have a word and a number, or large
+// numbers that count, begin where no section of the outline does, and are three
+// or more, and more than it has.
+bool MissesChapters(const std::vector<PdfLargeLine>& lines,
+                    const std::vector<Section>& outline,
                     const std::vector<Section>& sections) {
   constexpr size_t kNear = 200;  // bytes between a label and its title
   constexpr size_t kFewChapters = 3;
   size_t num_chapters = 0;
   size_t num_named = 0;
   int last_number = 0;
+  std::vector<size_t> large;  // places of large lines
+  for (const PdfLargeLine& line : lines) large.push_back(line.begin);
   for (const Section& section : sections) {
     const Label label = SplitLabel(section.label);
     if (label.rank == Rank::kNone) continue;
     if (label.rank == Rank::kNumber) {
-      if (label.num_parts > 1 || label.number != last_number + 1) continue;
+      const bool is_large =
+          std::binary_search(large.begin(), large.end(), section.begin);
+      if (!is_large || label.num_parts > 1 || label.number != last_number + 1) {
+        continue;
+      }
       last_number = label.number;
     }
     ++num_chapters;
@@ -294,7 +301,8 @@ bool MissesChapters(const std::vector<Section>& outline,
     num_named += static_cast<size_t>(next != outline.end() &&
                                      next->begin < section.begin + kNear);
   }
-  return num_chapters >= kFewChapters && num_named * 2 < num_chapters;
+  return num_chapters >= kFewChapters && num_chapters > outline.size() &&
+         num_named * 2 < num_chapters;
 }
 
 }  // namespace
@@ -331,7 +339,7 @@ std::vector<Section> BestPdfSections(const std::vector<PdfLargeLine>& lines,
                                      Document* document) {
   std::vector<Section> sections = SectionsOfText(lines, document->text);
   if (located.size() < 2) return sections;
-  if (!MissesChapters(located, sections)) return located;
+  if (!MissesChapters(lines, located, sections)) return located;
   document->warnings.push_back(
       "the outline was not used: its " + std::to_string(located.size()) +
       " entries do not name most of the chapters that the text has");

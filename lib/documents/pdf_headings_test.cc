@@ -180,6 +180,19 @@ TEST(PdfHeadingsTest, ChaptersOfWhichFewAreLargeAreAllFound) {
                           "1 Chapter 4|"));
 }
 
+// The numbers of a list are no chapters.
+TEST(PdfHeadingsTest, AnOutlineBesideAListIsUsed) {
+  std::vector<Lines> pages;
+  for (const std::string number : {"1", "2", "3", "4"}) {
+    pages.push_back(PageBelow({}));
+    pages.back().push_back({72, 400, number + ". Rain"});
+    pages.back().push_back({72, 370, "and so they went home"});
+  }
+  const Document document = BookWith(pages, {{"Mills", 1}, {"Roads", 3}});
+  EXPECT_THAT(HeadingsIn(document), ElementsAre("1 |Mills", "1 |Roads"));
+  EXPECT_THAT(document.warnings, IsEmpty());
+}
+
 TEST(PdfHeadingsTest, AnOutlineThatMissesTheChaptersIsNotUsed) {
   const std::vector<Lines> pages = {
       PageBelow({Large("Chapter 1", 14)}), PageBelow({Large("Chapter 2", 14)}),
