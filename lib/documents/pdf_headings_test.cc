@@ -204,6 +204,12 @@ TEST(PdfHeadingsTest, AnOutlineThatMissesTheChaptersIsNotUsed) {
   EXPECT_THAT(
       document.warnings,
       ElementsAre(HasSubstr("the outline was not used: its 2 entries")));
+  // One with as many entries as there are chapters has reasons of its own.
+  EXPECT_THAT(
+      HeadingsIn(
+          BookWith(pages, {{"Abe", 0}, {"Ben", 0}, {"Cy", 0}, {"Dan", 0}}))
+          .front(),
+      HasSubstr("Abe"));
 }
 
 }  // namespace
