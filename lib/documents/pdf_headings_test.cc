@@ -186,7 +186,11 @@ TEST(PdfHeadingsTest, AnOutlineBesideAListIsUsed) {
   for (const std::string number : {"1", "2", "3", "4"}) {
     pages.push_back(PageBelow({}));
     pages.back().push_back({72, 400, number + ". Rain"});
-    pages.back().push_back({72, 370, "and so they went home"});
+    for (int i = 0; i < 12; ++i) {
+      pages.back().push_back(
+          {72, 370 - 12 * i,
+           "and so they went home over the hill and far away"});
+    }
   }
   const Document document = BookWith(pages, {{"Mills", 1}, {"Roads", 3}});
   EXPECT_THAT(HeadingsIn(document), ElementsAre("1 |Mills", "1 |Roads"));
