@@ -211,9 +211,10 @@ bool IsNote(const PdfPage& page, const Row& row, float body_height) {
     const PdfLine& line = LineAt(page, ref);
     if (first == nullptr || line.box.left < first->box.left) first = &line;
   }
-  if (first == nullptr || LetterHeight(*first) > kSmallPrint * body_height) {
-    return false;
-  }
+  const auto is_small = [&](float height) {
+    return height <= kSmallPrint * body_height;
+  };
+  if (first == nullptr || !is_small(LetterHeight(*first))) return false;
   const std::string label = Unpunctuated(first->words.front().text);
   const bool is_number = IsNoteNumber(label);
   const bool is_sign = std::find(std::begin(kNoteSigns), std::end(kNoteSigns),
@@ -223,8 +224,10 @@ bool IsNote(const PdfPage& page, const Row& row, float body_height) {
     for (const PdfLine& line : block.lines) {
       for (const PdfWord& word : line.words) {
         if (&word == &first->words.front()) continue;
-        if (is_number ? word.text == label && IsRaised(word, line)
-                      : HasSuffix(word.text, label)) {
+        const bool is_above = word.box.bottom < first->box.top;
+        if (is_number
+                ? word.text == label && is_above && is_small(word.box.height())
+                : HasSuffix(word.text, label)) {
           return true;
         }
       }
