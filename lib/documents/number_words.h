@@ -205,13 +205,6 @@ inline constexpr std::u32string_view kJoiners[] = {
 inline constexpr std::u32string_view kJoinersInWords[] = {U"und", U"en", U"ën",
                                                           U"og"};
 
-// "Ten" behind ones, which makes teens of them in Arabic and in Hebrew.
-inline constexpr std::u32string_view kTenBehindOnes =
-    U"عشر عشرة עשר עשרה belas";
-// Words behind ones that make tens of them, which other ones may follow: "dua
-// puluh satu", "hai mươi mốt".
-inline constexpr std::u32string_view kTensBehindOnes = U"puluh mươi";
-
 // Endings of ones that make teens ("yhdestoista") or tens of them.
 struct NumberEnding {
   std::u32string_view ending;
@@ -223,6 +216,11 @@ inline constexpr NumberEnding kNumberEndings[] = {{U"toista", 1, 10},
                                                   {U"sprezecelea", 1, 10},
                                                   {U"kymmentä", 10, 0},
                                                   {U"kymmenes", 10, 0}};
+// Words behind ones that make teens or tens of them, in Arabic, Hebrew,
+// Indonesian ("dua belas", "dua puluh satu") and Vietnamese ("hai mươi mốt").
+inline constexpr NumberEnding kWordsBehindOnes[] = {
+    {U"عشر", 1, 10},   {U"عشرة", 1, 10},  {U"עשר", 1, 10}, {U"עשרה", 1, 10},
+    {U"belas", 1, 10}, {U"puluh", 10, 0}, {U"mươi", 10, 0}};
 
 // Endings of ordinals, which are cut off before the stem is looked up, and the
 // ends that stems may have lost ("onz-ième" of "onze", "twent-ieth").

@@ -202,21 +202,18 @@ SpelledNumber BelowHundred(std::u32string_view text, size_t begin) {
     });
   };
   if (number.value > 0 && number.value < 10) {
-    static const auto* const kTen = new Values(ValuesOf(kTenBehindOnes));
-    const SpelledNumber ten = BehindJoiner(text, number.length, [&](size_t at) {
-      const std::u32string_view word = WordAt(text, at);
-      return SpelledNumber{ValueIn(*kTen, word), at + word.size()};
-    });
-    if (ten.value > 0) return {10 + number.value, ten.length};
-    static const auto* const kTens = new Values(ValuesOf(kTensBehindOnes));
-    const SpelledNumber tens =
+    const SpelledNumber behind =
         BehindJoiner(text, number.length, [&](size_t at) {
           const std::u32string_view word = WordAt(text, at);
-          return SpelledNumber{10 * number.value * ValueIn(*kTens, word),
-                               at + word.size()};
+          for (const NumberEnding& next : kWordsBehindOnes) {
+            if (word != next.ending) continue;
+            return SpelledNumber{number.value * next.factor + next.sum,
+                                 at + word.size()};
+          }
+          return SpelledNumber();
         });
-    if (tens.value > 0) {
-      number = tens;
+    if (behind.value > 0) {
+      number = behind;
     } else if (text.substr(number.length, 2) == U" \u0648") {
       // "One and twenty", in Arabic.
       const std::u32string_view word = WordAt(text, number.length + 2);
