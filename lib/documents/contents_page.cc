@@ -307,4 +307,14 @@ Contents FindContents(const std::vector<TextLine>& lines) {
   return contents;
 }
 
+bool IsInTable(const std::vector<TextLine>& lines, const Contents& contents,
+               size_t place) {
+  return std::any_of(contents.pages.begin(), contents.pages.end(),
+                     [&](const ContentsPage& page) {
+                       return place >= lines[page.first_line].begin &&
+                              (page.end_line == lines.size() ||
+                               place < lines[page.end_line].begin);
+                     });
+}
+
 }  // namespace tiercel::document

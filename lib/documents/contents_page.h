@@ -31,6 +31,9 @@ struct Contents {
 // that, most of which are lines of the text in the same order. A table in a
 // chapter is left out if another stands before it.
 Contents FindContents(const std::vector<TextLine>& lines);
+// Returns true for a place of the text within one of its tables.
+bool IsInTable(const std::vector<TextLine>& lines, const Contents& contents,
+               size_t place);
 
 }  // namespace tiercel::document
 

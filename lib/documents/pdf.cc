@@ -213,8 +213,10 @@ Result ReadPdf(const std::string& name, const std::string& bytes) {
   if (outline.size() < 2) {
     // Notes stand at the ends of the chapters that the text shows.
     chapters = PagesThatBeginChapters(document);
-    document.pages.clear();
-    write();
+    if (!chapters.empty()) {
+      document.pages.clear();
+      write();
+    }
   }
   return document;
 }

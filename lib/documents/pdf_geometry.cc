@@ -72,16 +72,6 @@ void TurnBack(PdfPage* page) {
 
 // ---- Turned lines ----
 
-// Erases lines without words, and blocks without lines.
-void EraseEmpty(PdfPage* page) {
-  for (PdfBlock& block : page->blocks) {
-    std::erase_if(block.lines,
-                  [](const PdfLine& line) { return line.words.empty(); });
-  }
-  std::erase_if(page->blocks,
-                [](const PdfBlock& block) { return block.lines.empty(); });
-}
-
 // The margins of a page may have lines that are turned. A word of fewer letters
 // may be higher than it is wide.
 bool IsTurned(const PdfLine& line) {
@@ -217,11 +207,7 @@ float LineHeight(const PdfPage& page) {
     for (const PdfLine& line : block.lines)
       heights.push_back(line.box.height());
   }
-  if (heights.empty()) return 0;
-  const auto middle =
-      heights.begin() + static_cast<std::ptrdiff_t>(heights.size() / 2);
-  std::nth_element(heights.begin(), middle, heights.end());
-  return *middle;
+  return MedianOf(std::move(heights));
 }
 
 // Returns the first word to the right of a drop cap, in the topmost line that

@@ -21,14 +21,11 @@ constexpr float kSameSize = 0.05F;  // share of the height of letters
 // A heading is shorter: in more lines a saying or a quotation is set large.
 constexpr size_t kMaxTypedLines = 4;
 constexpr size_t kMaxTypedBytes = 200;
-// A heading with less text behind it is a line of a title page.
-constexpr size_t kMinBytesBehind = 80;
 // Before chapters with numbers a preface has more.
 constexpr size_t kMinBytesOfPart = 1500;
 constexpr size_t kFewNumbered = 3;
 constexpr size_t kMostFront = 50;  // lines of a title page
 constexpr size_t kLeastShare = 5;  // the text, to its large letters
-constexpr int kLevelOfDocument = 0;
 
 bool AreOfOneSize(float a, float b) {
   return std::abs(a - b) <= kSameSize * std::max(a, b);
@@ -169,7 +166,7 @@ bool DropFront(std::string_view text, std::vector<Run>* runs) {
              !has_numbered(run.height);
     }
     const size_t end = std::min(next, run.first.page_end);
-    return end - std::min(end, run.end) < kMinBytesBehind &&
+    return end - std::min(end, run.end) < kMinTextBytes &&
            !IsTitleOfPage(*runs, i);
   };
   size_t count = 0;
@@ -227,15 +224,9 @@ void DropTables(std::string_view text, std::vector<Heading>* headings) {
     const auto next = listed.lower_bound(heading.begin);
     return next != listed.end() && *next < heading.begin + heading.text.size();
   };
-  for (const ContentsPage& page : contents.pages) {
-    const size_t begin = lines[page.first_line].begin;
-    const size_t end =
-        page.end_line < lines.size() ? lines[page.end_line].begin : text.size();
-    std::erase_if(*headings, [&](const Heading& heading) {
-      return heading.begin >= begin && heading.begin < end &&
-             !is_listed(heading);
-    });
-  }
+  std::erase_if(*headings, [&](const Heading& heading) {
+    return IsInTable(lines, contents, heading.begin) && !is_listed(heading);
+  });
 }
 
 // Returns true if numbers that count are set large here and there alone: then
@@ -260,11 +251,13 @@ std::vector<Section> SectionsOfText(const std::vector<PdfLargeLine>& lines,
                                     std::string_view text) {
   std::vector<Heading> found = FindHeadings(text);
   std::vector<Heading> typed = HeadingsOfType(lines, text);
-  DropTables(text, &typed);
-  const auto num_below = std::count_if(
-      typed.begin(), typed.end(),
-      [](const Heading& heading) { return heading.level > kLevelOfDocument; });
-  if (num_below < 2 || MissMany(typed, found)) return SectionsOf(found);
+  const auto has_few = [&] {
+    return std::count_if(typed.begin(), typed.end(), [](const Heading& h) {
+             return h.level > kLevelOfTitle;
+           }) < 2;
+  };
+  if (!has_few()) DropTables(text, &typed);
+  if (has_few() || MissMany(typed, found)) return SectionsOf(found);
   return SectionsOf(WithUndeclared(text, std::move(typed), std::move(found)));
 }
 
@@ -326,9 +319,9 @@ std::vector<Heading> HeadingsOfType(const std::vector<PdfLargeLine>& lines,
         sizes.begin(), sizes.end(),
         [&](const Size& other) { return AreEqual(SizeOf(run), other); });
     const bool is_title = has_title && headings.empty();
-    headings.push_back({is_title ? kLevelOfDocument
-                                 : static_cast<int>(size - sizes.begin()) + 1,
-                        std::move(run.text), run.first.begin, ""});
+    headings.push_back(
+        {is_title ? kLevelOfTitle : static_cast<int>(size - sizes.begin()) + 1,
+         std::move(run.text), run.first.begin, ""});
   }
   LevelWords(&headings);
   return headings;

@@ -106,11 +106,7 @@ float PitchOf(const PdfPage& page) {
   for (size_t i = 1; i < tops.size(); ++i) {
     if (tops[i] - tops[i - 1] > 1) steps.push_back(tops[i] - tops[i - 1]);
   }
-  if (steps.empty()) return 0;
-  const auto middle =
-      steps.begin() + static_cast<std::ptrdiff_t>(steps.size() / 2);
-  std::nth_element(steps.begin(), middle, steps.end());
-  return *middle;
+  return MedianOf(std::move(steps));
 }
 
 void AddItems(const pugi::xml_node& outline, int level,
@@ -187,6 +183,23 @@ void JoinPartedBlocks(PdfPage* page) {
   }
   page->blocks = std::move(joined);
   WidenColumns(page);
+}
+
+void EraseEmpty(PdfPage* page) {
+  for (PdfBlock& block : page->blocks) {
+    std::erase_if(block.lines,
+                  [](const PdfLine& line) { return line.words.empty(); });
+  }
+  std::erase_if(page->blocks,
+                [](const PdfBlock& block) { return block.lines.empty(); });
+}
+
+float MedianOf(std::vector<float> sizes) {
+  if (sizes.empty()) return 0;
+  const auto middle =
+      sizes.begin() + static_cast<std::ptrdiff_t>(sizes.size() / 2);
+  std::nth_element(sizes.begin(), middle, sizes.end());
+  return *middle;
 }
 
 float LetterHeight(const PdfLine& line) {

@@ -49,6 +49,11 @@ void WidenColumns(PdfPage* page);
 // a row below the end of that before it, in the same print.
 void JoinPartedBlocks(PdfPage* page);
 
+// Erases lines without words, and blocks without lines.
+void EraseEmpty(PdfPage* page);
+// Returns the middle one of some sizes; 0 if there are none.
+float MedianOf(std::vector<float> sizes);
+
 // The usual height of the letters of a line, and of all pages.
 float LetterHeight(const PdfLine& line);
 float BodyHeight(const std::vector<PdfPage>& pages);

@@ -183,9 +183,6 @@ struct LineNumbers {
 LineNumbers LineNumbersOf(const PdfPage& page, Side side) {
   const std::vector<NumberPlace> places = NumbersAt(page, side);
   std::vector<NumberPlace> best;
-  const auto edge_of = [side](const PdfBox& box) {
-    return side == Side::kLeft ? box.right : box.left;
-  };
   // Numbers are aligned at either edge; the widest of them is beside the text.
   for (const bool by_left : {true, false}) {
     std::vector<NumberPlace> column;
@@ -205,7 +202,7 @@ LineNumbers LineNumbersOf(const PdfPage& page, Side side) {
   if (best.size() < 2) return {};
   const int step = best[1].value - best[0].value;
   if (step != 1 && step != 2 && step != 5 && step != 10) return {};
-  float edge = edge_of(best[0].box);
+  float edge = side == Side::kLeft ? best[0].box.right : best[0].box.left;
   for (const NumberPlace& place : best) {
     edge = side == Side::kLeft ? std::max(edge, place.box.right)
                                : std::min(edge, place.box.left);
@@ -225,26 +222,16 @@ LineNumbers LineNumbersOf(const PdfPage& page, Side side) {
   return {std::move(best), step, rows_above, is_prose};
 }
 
-void EraseNumbers(std::vector<NumberPlace> places, PdfPage* page) {
-  std::sort(places.begin(), places.end(),
-            [](const NumberPlace& a, const NumberPlace& b) {
-              return std::pair(a.block, a.line) > std::pair(b.block, b.line);
-            });
+void EraseNumbers(const std::vector<NumberPlace>& places, PdfPage* page) {
   for (const NumberPlace& place : places) {
-    PdfBlock& block = page->blocks[place.block];
-    PdfLine& line = block.lines[place.line];
+    PdfLine& line = page->blocks[place.block].lines[place.line];
     line.words.erase(line.words.begin() +
                      static_cast<std::ptrdiff_t>(place.word));
-    if (line.words.empty()) {
-      block.lines.erase(block.lines.begin() +
-                        static_cast<std::ptrdiff_t>(place.line));
-      continue;
-    }
+    if (line.words.empty()) continue;
     line.box.left = line.words.front().box.left;
     line.box.right = line.words.back().box.right;
   }
-  std::erase_if(page->blocks,
-                [](const PdfBlock& block) { return block.lines.empty(); });
+  EraseEmpty(page);
   for (PdfBlock& block : page->blocks) {
     block.box.left = std::numeric_limits<float>::max();
     block.box.right = 0;
@@ -299,7 +286,7 @@ void DropLineNumbers(std::vector<PdfPage>* pages) {
     if (!AreOfLines(numbers, num_looked_at)) continue;
     for (size_t p = 0; p < pages->size(); ++p) {
       if (numbers[p].places.empty()) continue;
-      EraseNumbers(std::move(numbers[p].places), &(*pages)[p]);
+      EraseNumbers(numbers[p].places, &(*pages)[p]);
       JoinPartedBlocks(&(*pages)[p]);
     }
   }

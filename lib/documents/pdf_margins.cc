@@ -58,11 +58,7 @@ float LineGap(const std::vector<PdfPage>& pages) {
       }
     }
   }
-  if (gaps.empty()) return 0;
-  const auto middle =
-      gaps.begin() + static_cast<std::ptrdiff_t>(gaps.size() / 2);
-  std::nth_element(gaps.begin(), middle, gaps.end());
-  return *middle;
+  return MedianOf(std::move(gaps));
 }
 
 // Returns the outermost row at an edge; it has no lines if none is near the
@@ -115,11 +111,6 @@ Row OutermostRow(const PdfPage& page, Edge edge, float line_gap) {
   }
   if (row.next.size() > kMaxRowLines) row.next.clear();
   return row;
-}
-
-bool HasSuffix(std::string_view word, std::string_view suffix) {
-  return word.size() >= suffix.size() &&
-         word.substr(word.size() - suffix.size()) == suffix;
 }
 
 std::string Unpunctuated(std::string_view word) {
@@ -205,7 +196,6 @@ bool IsRoman(const std::string& number) { return number[0] > '9'; }
 // number that is raised elsewhere on the page, or a sign that ends a word
 // there.
 bool IsNote(const PdfPage& page, const Row& row, float body_height) {
-  constexpr float kSmallPrint = 0.93F;  // share of the body's height
   const PdfLine* first = nullptr;
   for (const LineRef& ref : row.lines) {
     const PdfLine& line = LineAt(page, ref);
@@ -227,7 +217,7 @@ bool IsNote(const PdfPage& page, const Row& row, float body_height) {
         const bool is_above = word.box.bottom < first->box.top;
         if (is_number
                 ? word.text == label && is_above && is_small(word.box.height())
-                : HasSuffix(word.text, label)) {
+                : word.text.ends_with(label)) {
           return true;
         }
       }
@@ -527,29 +517,11 @@ class Margins {
       }
     }
     for (size_t p = 0; p < pages_->size(); ++p) {
-      Erase(std::move(dropped[p]), &(*pages_)[p]);
-    }
-  }
-
-  static void Erase(std::vector<LineRef> refs, PdfPage* page) {
-    std::sort(refs.begin(), refs.end(), [](const LineRef& a, const LineRef& b) {
-      return std::pair(a.block, a.line) > std::pair(b.block, b.line);
-    });
-    const LineRef* before = nullptr;
-    for (const LineRef& ref : refs) {
-      // The row of a page with one row is at both edges.
-      if (before != nullptr && before->block == ref.block &&
-          before->line == ref.line) {
-        continue;
+      for (const LineRef& ref : dropped[p]) {
+        (*pages_)[p].blocks[ref.block].lines[ref.line].words.clear();
       }
-      before = &ref;
-      auto& lines = page->blocks[ref.block].lines;
-      lines.erase(lines.begin() + static_cast<std::ptrdiff_t>(ref.line));
+      EraseEmpty(&(*pages_)[p]);
     }
-    page->blocks.erase(
-        std::remove_if(page->blocks.begin(), page->blocks.end(),
-                       [](const PdfBlock& b) { return b.lines.empty(); }),
-        page->blocks.end());
   }
 
   std::vector<PdfPage>* const pages_;

@@ -122,7 +122,7 @@ TEST(PdfMarginsTest, ALargeTitleAboveEachPageIsText) {
   };
   EXPECT_EQ(CountOf("Psalm", psalms(20)), 6);
   EXPECT_EQ(CountOf("Psalm", psalms(10)), 0);
-  // The same title above some pages is text, too; above all it is a head.
+  // A title that some pages repeat is text; a line above all pages is a head.
   std::vector<Lines> pages = PagesWith(3, {{72, 740, "Results", 20}});
   const std::vector<Lines> others = PagesWith(9, {});
   pages.insert(pages.end(), others.begin(), others.end());

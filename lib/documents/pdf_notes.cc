@@ -8,7 +8,6 @@
 namespace tiercel::document {
 namespace {
 
-constexpr float kSmall = 0.93F;  // share of the body's height: print of notes
 constexpr float kLarge = 1.05F;  // share of the body's height: a heading's
 constexpr float kNear = 1.5F;    // share of a letter's height: gap in a note
 
@@ -70,7 +69,7 @@ bool IsRightBelow(const PdfBlock& above, const PdfBlock& below) {
 }  // namespace
 
 bool PdfNotes::IsSmall(const PdfBlock& block) const {
-  return LetterHeight(block.lines.front()) < kSmall * body_;
+  return LetterHeight(block.lines.front()) < kSmallPrint * body_;
 }
 
 bool PdfNotes::IsAtFoot(const PdfBlock& block, const PdfPage& page) const {

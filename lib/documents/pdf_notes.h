@@ -10,6 +10,8 @@
 
 namespace tiercel::document {
 
+// The height of the letters of notes is less than this share of the body's.
+inline constexpr float kSmallPrint = 0.93F;
 // The signs of notes that have no numbers.
 inline constexpr std::string_view kNoteSigns[] = {"**", "*", "††",
                                                   "†",  "‡", "§"};

@@ -48,14 +48,9 @@ size_t EvidenceFor(const std::vector<Heading>& headings, Worth worth_of) {
 std::vector<Heading> WithoutTables(const std::vector<TextLine>& lines,
                                    const Contents& contents,
                                    std::vector<Heading> headings) {
-  for (const ContentsPage& page : contents.pages) {
-    const size_t begin = lines[page.first_line].begin;
-    const size_t end = page.end_line < lines.size() ? lines[page.end_line].begin
-                                                    : std::string::npos;
-    std::erase_if(headings, [&](const Heading& heading) {
-      return heading.begin >= begin && heading.begin < end;
-    });
-  }
+  std::erase_if(headings, [&](const Heading& heading) {
+    return IsInTable(lines, contents, heading.begin);
+  });
   return headings;
 }
 

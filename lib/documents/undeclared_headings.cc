@@ -12,10 +12,7 @@
 namespace tiercel::document {
 namespace {
 
-// A heading with less text behind it is a line of a title page.
-constexpr size_t kMinTextBytes = 80;
 constexpr size_t kMaxLabelBytes = 200;
-constexpr int kLevelOfTitle = 0;    // above those of FindHeadings
 constexpr int kLevelWithin = 1000;  // below them
 
 // Returns the place of the line that has `place`.

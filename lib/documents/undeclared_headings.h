@@ -8,6 +8,11 @@
 
 namespace tiercel::document {
 
+// A heading with less text behind it is a line of a title page.
+inline constexpr size_t kMinTextBytes = 80;
+// The level of the document's title, above those of FindHeadings.
+inline constexpr int kLevelOfTitle = 0;
+
 // Returns the headings of a text of which a format declares some, in the order
 // of the text. To those that are declared it adds the labels of chapters that
 // stand in paragraphs, if none of their kind is declared and there are more of
@@ -21,7 +26,7 @@ namespace tiercel::document {
 // Where nothing is declared the headings are those of FindHeadings.
 std::vector<Heading> WithUndeclared(std::string_view text,
                                     std::vector<Heading> declared);
-// The same with the headings that FindHeadings returned.
+// Merges them with the headings that FindHeadings has found in the text before.
 std::vector<Heading> WithUndeclared(std::string_view text,
                                     std::vector<Heading> declared,
                                     std::vector<Heading> found);
